@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import robot_dynamics as rd
-from robot_dynamics.app.command import finite
+from robot_dynamics.app.commands.demo import command
 from robot_dynamics.app.demo import DEMOS
 from robot_dynamics.app.demo.bounds import Case, cases, track
 from robot_dynamics.app.demo.managed import NEEDED, missing_packages
@@ -30,9 +30,9 @@ from robot_dynamics.app.demo.record import read
 from robot_dynamics.app.demo.report import numbers
 from robot_dynamics.app.demo.robots import ROBOTS
 from robot_dynamics.app.demo.subject import Subject
-from robot_dynamics.app.schemas import output
 from robot_dynamics.errors import BackendError, InputError
 from robot_dynamics.motion.swing import Motion
+from robot_dynamics.outputs import finite
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 120.0
@@ -221,7 +221,7 @@ def disturbed(process: subprocess.Popen, until: float) -> None:
 def is_documented(result: dict[str, Any]) -> bool:
     """Whether `robot_dynamics schema demo` describes this output."""
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed here")
-    return bool(jsonschema.Draft202012Validator(output("demo")).is_valid(result))
+    return bool(jsonschema.Draft202012Validator(command.schema()).is_valid(result))
 
 
 def test_runs_with_and_without_sensors_are_compared_as_documented():

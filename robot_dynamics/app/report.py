@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,130 @@ from ..description.lines import yaml_line
 from ..description.schema import mistakes
 from ..description.yaml_text import plain
 from ..errors import DescriptionError, listed
-from ..mechanism import Friction, Inertial, Link, Mechanism
+from ..mechanism import Friction, Link, Mechanism, Rotor
+from ..outputs import (
+    ACTUATED,
+    ANYTHING,
+    COUNT,
+    FLAG,
+    JOINTS,
+    NOTES,
+    NULLABLE,
+    NUMBER,
+    ROBOT,
+    TENSOR,
+    TEXT,
+    Output,
+    record,
+)
+from ..scalar import Floats
+from .agreement import KINDS as AGREEMENT
 from .agreement import agreement
-from .closing_home import listing, modes_table
+from .closing_home import MODES, listing, modes_table
 from .compare import coordinates
 from .oddities import notes, oddities
 from .tables import table
 
 
-def report(source: str, *, strict: bool = False) -> dict[str, Any]:
-    """The robot, its warnings, and how well the kernels agree; also as `text` for people.
+def tips(mechanism: Mechanism) -> list[str]:
+    """The tip links."""
+    parents = {link.parent for link in mechanism.links}
+    return [link.name for link in mechanism.links if link.name not in parents]
+
+
+_VECTOR = replace(NUMBER.listed(), schema=NUMBER.listed().schema | {"minItems": 3, "maxItems": 3})
+_RATIOS = NUMBER.by_name("rotor rate / joint rate, by joint", lambda rotor: dict(rotor.ratios))
+
+
+def _principal(link: Link) -> Floats:
+    return np.linalg.eigvalsh(np.asarray(link.inertial.inertia, dtype=float))
+
+
+def _broken(link: Link) -> list[str]:
+    return [str(complaint) for complaint in body(link.inertial, link.name)]
+
+
+def _nearest(link: Link) -> Floats | None:
+    return nearest_possible(link.inertial).inertia if _broken(link) else None
+
+
+_BODY = record(
+    parent=TEXT,
+    joint=TEXT("", "joint.name"),
+    mass=NUMBER("kg", "inertial.mass"),
+    center_of_mass=_VECTOR("m, in the link's frame", "inertial.center_of_mass"),
+    inertia=TENSOR("kg m², about the centre of mass, link axes", "inertial.inertia"),
+    principal_moments=_VECTOR("kg m²", _principal),
+    broken=TEXT.listed("physical conditions that it violates", _broken),
+    nearest_inertia=TENSOR("of the nearest physically consistent body", _nearest).maybe(),
+)
+
+
+def _follows(link: Link) -> dict[str, float]:
+    coupling = link.joint.coupling
+    return {} if coupling is None else dict(coupling.ratios)
+
+
+_MOTION = record(
+    type=TEXT("", "joint.type"),
+    link=TEXT("its child link", "name"),
+    follows=NUMBER.by_name("ratio by master joint; empty: it is independent", _follows),
+    lower=NULLABLE("rad or m", "joint.ends.lower"),
+    upper=NULLABLE("rad or m", "joint.ends.upper"),
+    velocity=NULLABLE("rad/s or m/s", "joint.ends.velocity"),
+    effort=NULLABLE("N·m or N", "joint.ends.effort"),
+    gear_ratio=NULLABLE("rotor rate / joint rate"),
+)
+_ROTOR = record(
+    mount=TEXT,
+    gear_ratios=_RATIOS,
+    mass=NUMBER("kg", "inertial.mass"),
+    axial_inertia=NUMBER("kg m²", lambda rotor: rotor.inertial.inertia[2, 2]),
+    friction=NUMBER.by_name(
+        "on the motor's side", lambda rotor: (rotor.friction or Friction()).numbers
+    ),
+)
+
+
+def _passive(mechanism: Mechanism) -> list[str]:
+    return [name for name in mechanism.joint_names if name not in mechanism.actuated_names]
+
+
+def _bare(rotor: Rotor) -> bool:
+    return rotor.inertial.is_nothing and rotor.friction is None
+
+
+_SURVEY = {
+    "robot": ROBOT("", "name"),
+    "sound": FLAG("no warnings"),
+    "warnings": TEXT.listed(),
+    "notes": NOTES,
+    "joints": JOINTS("", coordinates),
+    "actuated": ACTUATED("", "actuated_names"),
+    "passive": TEXT.listed("joints without a motor, moved by the loops", _passive),
+    "sensed": TEXT.listed("passive joints with a sensor"),
+    "degrees_of_freedom": COUNT,
+    "base": TEXT,
+    "tips": TEXT.listed("tip links", tips),
+    "mass": NUMBER("kg, of everything that can move"),
+    "motion": _MOTION.by_name("every moving joint"),
+    "links": _BODY.by_name(),
+    "rotors": _ROTOR.by_name("", lambda robot: [x for x in robot.rotors if not _bare(x)]),
+    "gears": _RATIOS.by_name(
+        "transmissions without a known rotor",
+        lambda robot: {x.name: dict(x.ratios) for x in robot.rotors if _bare(x)},
+    ),
+    "loops": TEXT.listed("", lambda robot: [loop.name for loop in robot.loops]),
+    "closure": ANYTHING.by_name(
+        "degrees of freedom, redundant rows, residual and condition at home"
+    ).maybe(),
+    "assembly_modes": MODES.maybe(),
+}
+OUTPUT = record(**_SURVEY, **AGREEMENT)
+
+
+def report(source: str, *, strict: bool = False) -> Output:
+    """The robot, its warnings, and how well the kernels agree; also as text for people.
 
     Args:
         source: the description's file.
@@ -37,7 +151,7 @@ def report(source: str, *, strict: bool = False) -> dict[str, Any]:
     """
     mechanism, found = survey(source, strict=strict)
     found |= agreement(mechanism)
-    return {**found, "text": text(found)}
+    return Output(found, text(found))
 
 
 def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, Any]]:
@@ -66,53 +180,34 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
         if strict:
             raise DescriptionError(complaint, name=source)
         complaints.append(complaint)
-    result: dict[str, Any] = {
-        "robot": mechanism.name,
-        "sound": not complaints,
-        "warnings": complaints,
-        "notes": list(notes(mechanism)),
-        "joints": list(coordinates(mechanism)),
-        "actuated": list(mechanism.actuated_names),
-        "passive": [x for x in mechanism.joint_names if x not in mechanism.actuated_names],
-        "sensed": list(mechanism.sensed),
-        "degrees_of_freedom": len(mechanism.joint_names),
-        "base": mechanism.base,
-        "tips": tips(mechanism),
-        "mass": float(sum(link.inertial.mass for link in mechanism.links)),
-        "motion": {link.joint.name: _motion(link, mechanism) for link in mechanism.moving},
-        "links": {link.name: _body(link) for link in mechanism.links},
-        "rotors": {
-            rotor.name: {
-                "mount": rotor.mount,
-                "gear_ratios": {name: float(ratio) for name, ratio in rotor.ratios},
-                "mass": float(rotor.inertial.mass),
-                "axial_inertia": float(rotor.inertial.inertia[2, 2]),
-                "friction": {
-                    name: float(x) for name, x in (rotor.friction or Friction()).numbers.items()
-                },
-            }
-            for rotor in mechanism.rotors
-            if not (rotor.inertial.is_nothing and rotor.friction is None)
-        },
-        "gears": {
-            rotor.name: {name: float(ratio) for name, ratio in rotor.ratios}
-            for rotor in mechanism.rotors
-            if rotor.inertial.is_nothing and rotor.friction is None
-        },
-        "loops": [loop.name for loop in mechanism.loops],
-    }
+    remarks = list(notes(mechanism))
+    freedom, at_home, modes = len(mechanism.joint_names), None, None
     if mechanism.loops:
-        result["closure"] = closure(solver)
-        modes = assembly_modes(mechanism)
-        result["assembly_modes"] = listing(mechanism, modes)
-        if len(modes) > 1 and not mechanism.near:
-            result["notes"].append(
-                f"home is one of {len(modes)} assembly modes with the motors there: is it the one "
+        at_home = closure(solver)
+        freedom = at_home["degrees_of_freedom"]
+        found = assembly_modes(mechanism)
+        modes = listing(mechanism, found)
+        if len(found) > 1 and not mechanism.near:
+            remarks.append(
+                f"home is one of {len(found)} assembly modes with the motors there: is it the one "
                 "that was built? `robot_dynamics close FILE --picture modes.png` draws them, and "
                 "`near` in the description selects one"
             )
-        result["degrees_of_freedom"] = result["closure"]["degrees_of_freedom"]
-    return mechanism, result
+    ratios = {name: ratio for rotor in mechanism.rotors[::-1] for name, ratio in rotor.ratios}
+    return mechanism, record(**_SURVEY).read(
+        mechanism,
+        sound=not complaints,
+        warnings=complaints,
+        notes=remarks,
+        degrees_of_freedom=freedom,
+        mass=sum(link.inertial.mass for link in mechanism.links),
+        motion={
+            link.joint.name: _MOTION.read(link, gear_ratio=ratios.get(link.joint.name))
+            for link in mechanism.moving
+        },
+        closure=at_home,
+        assembly_modes=modes,
+    )
 
 
 def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionError:
@@ -143,53 +238,6 @@ def closure(solver: Closer) -> dict[str, Any]:
         "redundant_rows": [str(rows[i]) for i in found.left_out],
         "miss_at_home": float(np.abs(found.miss).max(initial=0.0)),
         "condition_at_home": float(solver.home.condition),
-    }
-
-
-def tips(mechanism: Mechanism) -> list[str]:
-    """The tip links."""
-    parents = {link.parent for link in mechanism.links}
-    return [link.name for link in mechanism.links if link.name not in parents]
-
-
-def _motion(link: Link, mechanism: Mechanism) -> dict[str, Any]:
-    joint = link.joint
-    follows = joint.coupling.ratios if joint.coupling is not None else ()
-    return {
-        "type": joint.type,
-        "link": link.name,
-        "follows": {name: float(ratio) for name, ratio in follows},
-        **asdict(joint.ends),
-        "gear_ratio": next(
-            (
-                float(dict(rotor.ratios)[joint.name])
-                for rotor in mechanism.rotors
-                if joint.name in dict(rotor.ratios)
-            ),
-            None,
-        ),
-    }
-
-
-def _body(link: Link) -> dict[str, Any]:
-    solid = link.inertial
-    broken = [str(complaint) for complaint in body(solid, link.name)]
-    found = {
-        "parent": link.parent,
-        "joint": link.joint.name,
-        "mass": float(solid.mass),
-        "center_of_mass": [float(x) for x in solid.center_of_mass],
-        "inertia": _tensor(solid),
-        "principal_moments": np.linalg.eigvalsh(np.asarray(solid.inertia, dtype=float)).tolist(),
-        "broken": broken,
-    }
-    return found | ({"nearest_inertia": _tensor(nearest_possible(solid))} if broken else {})
-
-
-def _tensor(solid: Inertial) -> dict[str, float]:
-    return {
-        f"i{a}{b}": float(solid.inertia["xyz".index(a), "xyz".index(b)])
-        for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")
     }
 
 

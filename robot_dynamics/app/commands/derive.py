@@ -3,17 +3,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from ...errors import InputError
 from ...formulations import FORMULATIONS
-from ..command import Command, Progress, Result
+from ...outputs import ACTUATED, JOINTS, NOTES, NULLABLE, TEXT, Output, record
+from ..command import Command, Progress
 from ..options import flag, model
 
 FORMATS = ("text", "latex", "markdown", "html")
 ENERGIES = "energies"
+
+
+def _rows(name: str) -> Callable[[Any], list[Any] | None]:
+    """A source of a SymPy matrix's rows; energies have D alone."""
+
+    def rows(found: Any) -> list[Any] | None:
+        matrix = getattr(found, name, None)
+        return None if matrix is None else matrix.tolist()
+
+    return rows
+
+
+_MATRIX = TEXT.listed().listed("row by row").or_null()
+OUTPUT = record(
+    joints=JOINTS("", "joint_names"),
+    actuated=ACTUATED("", lambda found: getattr(found, "actuated_names", found.joint_names)),
+    torques=TEXT.listed("expressions in SymPy's syntax, as those that follow"),
+    intermediates=TEXT.by_name(
+        "symbol: expression, in an order to compute them in",
+        lambda found: dict(found.intermediates),
+    ),
+    latex=TEXT("", lambda found: found.latex()),
+    parameters=NULLABLE.by_name("symbol: the description's value"),
+    D=_MATRIX("", _rows("D")),
+    C=_MATRIX("", _rows("C")),
+    g=TEXT.listed("", lambda found: getattr(found, "g", None)).or_null(),
+    notes=NOTES("", lambda found: getattr(found, "notes", ())),
+)
 
 
 @click.command(
@@ -55,7 +85,7 @@ def command(
     out: str | None,
     parameters: str,
     no_simplify: bool,
-) -> Result:
+) -> Output:
     """Derive the equations of motion in symbols.
 
     FILE is a robot; with --formulation energies also a YAML of `coordinates`, `kinetic` and
@@ -94,28 +124,4 @@ def command(
     if out is not None:
         write_text(out, text if text.endswith("\n") else text + "\n")
         text = f"written: {out}"
-    return {**_as_json(found), "text": text}
-
-
-def _as_json(found: Any) -> Result:
-    """The output of `derive --json`, with expressions as text in SymPy's syntax."""
-
-    def entries(name: str) -> list[list[str]] | None:
-        values = getattr(found, name, None)
-        if values is None:
-            return None
-        return [[str(x) for x in values.row(i)] for i in range(values.rows)]
-
-    gravity = getattr(found, "g", None)
-    return {
-        "joints": list(found.joint_names),
-        "actuated": list(getattr(found, "actuated_names", found.joint_names)),
-        "torques": [str(entry) for entry in found.torques],
-        "D": entries("D"),
-        "C": entries("C"),
-        "g": None if gravity is None else [str(x) for x in gravity],
-        "intermediates": {str(symbol): str(value) for symbol, value in found.intermediates},
-        "latex": found.latex(),
-        "parameters": {str(symbol): value for symbol, value in found.parameters.items()},
-        "notes": list(getattr(found, "notes", ())),
-    }
+    return Output(OUTPUT.read(found), text)

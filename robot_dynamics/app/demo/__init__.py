@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from ...outputs import Output
 from .robots import ROBOTS
 
 DEMOS = tuple(ROBOTS)
@@ -16,7 +16,7 @@ CONTROLLER = "controller"
 controller"""
 
 
-def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) -> dict[str, Any]:
+def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) -> Output:
     """Run a demo: processes over DDS, a table, a picture.
 
     Args:
@@ -25,7 +25,7 @@ def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) 
         as_json: leave out `text`, as for JSON output?
 
     Returns:
-        the measurements, and the same as a table in `text`.
+        the measurements, and the same as a table.
 
     Raises:
         InputError: the robot is unknown, or `output` is not a folder.

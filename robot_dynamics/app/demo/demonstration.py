@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from ...description.files import find, writable
 from ...errors import BackendError, InputError, choices, wrong
+from ...outputs import Output
 from .bounds import bounds
 from .processes import Processes
 from .record import Track, progress, read
-from .report import gear_table, numbers, picture, played_page, text
+from .report import OUTPUT, gear_table, numbers, picture, played_page, text
 from .robots import ROBOTS, Run
 from .subject import Subject
 
@@ -40,7 +40,7 @@ DEADLINE = 60.0
 """s of wall time without any progress after which a run has failed"""
 
 
-def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
+def demonstrate(robot: str, folder: Path, *, quiet: bool) -> Output:
     """Run a demo; see `robot_dynamics.app.demo.run`.
 
     Args:
@@ -73,13 +73,16 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
         page = played_page(subject, tracks[-1], folder / f"{robot}_demo.html")
         geared = gear_table(subject, folder / f"{robot}_demo_gears.png") if demo.geared else None
         show.end()
-    result = {"robot": robot, **numbers(subject, tracks), "bounds": rows, "picture": str(drawn)}
-    result["page"] = str(page)
-    words = text(result)
-    if geared:
-        result |= geared[0]
-        words = "\n".join([words, *geared[1]])
-    return result if quiet else {**result, "text": words}
+    by_gear, lines = geared or (None, [])
+    result = OUTPUT.read(
+        numbers(subject, tracks),
+        robot=robot,
+        bounds=rows,
+        picture=drawn,
+        page=page,
+        gears=by_gear,
+    )
+    return Output(result, "" if quiet else "\n".join([text(result), *lines]))
 
 
 def _sound_run(run: Run, subject: Subject, scratch: Path, show: Stages) -> Track:

@@ -9,12 +9,46 @@ from typing import Any
 
 import numpy as np
 
+from ...outputs import COUNT, EACH, JOINTS, NOTES, NULLABLE, NUMBER, ROBOT, TEXT, record
+from .. import gears
 from ..tables import table
 from .record import Track
 from .subject import Subject
 
 GEARED_STATES = 400
 """Number of states along the motion at which torques are compared by gear ratio"""
+
+_RUN = record(
+    label=TEXT,
+    rms=EACH,
+    peak=EACH,
+    rms_ratio=EACH,
+    peak_ratio=EACH,
+    platform=NULLABLE.by_name().or_null(),
+)
+_AGAINST = record(first=TEXT, second=TEXT, joints=NULLABLE.listed(), platform=NULLABLE.listed())
+_MEASURED = {
+    "joints": JOINTS,
+    "units": TEXT.listed("of q"),
+    "update_rate": NUMBER("Hz", "demo.update_rate"),
+    "delay": COUNT("periods", "demo.delay"),
+    "bandwidth": NUMBER("rad/s", "demo.bandwidth"),
+    "notes": NOTES("", "demo.notes"),
+    "p_gains": NUMBER.listed(),
+    "d_gains": NUMBER.listed(),
+    "runs": _RUN.listed(),
+    "against": _AGAINST(
+        "RMS errors of the second kind of run divided by those of the first, by draw"
+    ).or_null(),
+}
+OUTPUT = record(
+    robot=ROBOT,
+    **_MEASURED,
+    bounds=record(case=TEXT, age=NUMBER("s"), ratio=NULLABLE).listed(),
+    picture=TEXT,
+    page=TEXT("that animates the last run"),
+    gears=gears.OUTPUT.maybe(),
+)
 
 
 def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path) -> Path:
@@ -60,29 +94,19 @@ def _conditions(rate: float, delay: int) -> str:
 
 def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
     """The measurements, for JSON."""
-    demo, alone = subject.demo, tracks[0]
-    return {
-        "joints": list(subject.joints),
-        "units": subject.units,
-        "update_rate": demo.update_rate,
-        "delay": demo.delay,
-        "bandwidth": demo.bandwidth,
-        "notes": list(demo.notes),
-        "p_gains": subject.p_gains,
-        "d_gains": subject.d_gains,
-        "runs": [
-            {
-                "label": track.label,
-                "rms": track.rms.tolist(),
-                "peak": track.peak.tolist(),
-                "rms_ratio": (alone.rms / track.rms).tolist(),
-                "peak_ratio": (alone.peak / track.peak).tolist(),
-                "platform": _platform(track, alone),
-            }
-            for track in tracks
-        ],
-        "against": _against(demo.against, tracks),
-    }
+    alone = tracks[0]
+    runs = [
+        _RUN.read(
+            track,
+            rms_ratio=alone.rms / track.rms,
+            peak_ratio=alone.peak / track.peak,
+            platform=_platform(track, alone),
+        )
+        for track in tracks
+    ]
+    against = _against(subject.demo.against, tracks)
+    found: dict[str, Any] = record(**_MEASURED).read(subject, runs=runs, against=against)
+    return found
 
 
 def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str, Any] | None:
@@ -113,9 +137,9 @@ def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]]
         path: the picture to write.
 
     Returns:
-        ({"gears": numbers}, lines), or None if the robot has no such rotors.
+        (numbers, lines), or None if the robot has no such rotors.
     """
-    from .. import gears, plots
+    from .. import plots
 
     motion = subject.demo.motion
     time = np.linspace(0.0, motion.duration, GEARED_STATES)
@@ -123,7 +147,7 @@ def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]]
     if found is None:
         return None
     drawn = plots.gears(path, f"{subject.mechanism.name}: the demo's way", found)
-    return {"gears": gears.numbers(found)}, ["", *gears.text(found), f"picture: {drawn}"]
+    return gears.OUTPUT.read(found), ["", *gears.text(found), f"picture: {drawn}"]
 
 
 def _platform(track: Track, alone: Track) -> dict[str, float] | None:
