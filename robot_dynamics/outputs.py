@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -27,32 +27,30 @@ def plain(value: Any) -> Any:
 class Kind:
     """One kind of value; called with words, the same kind with a description.
 
-    A record takes a value from an object's `source`, by default the attribute of its own name, and
-    from the key of its own name in a mapping or among the further arguments of `read`.
+    A record takes a value from an object's attribute of its own name unless `of` says otherwise,
+    and from the key of its own name in a mapping or among the further arguments of `read`.
     """
 
     schema: Schema
     read: Callable[..., Any] = plain
     source: Source | None = None
     may_miss: bool = False
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """Those of a record's values"""
 
-    def __call__(self, words: str = "", source: Source | None = None) -> Kind:
-        said = {"description": words} if words else {}
-        return replace(self, schema=self.schema | said, source=source)
+    def __call__(self, words: str = "") -> Kind:
+        return replace(self, schema=self.schema | ({"description": words} if words else {}))
 
-    def of(self, owner: Any, name: str) -> Any:
-        """The value of this name that an object or a mapping has."""
-        if isinstance(owner, Mapping):
-            return owner.get(name) if self.may_miss else owner[name]
-        source = self.source or name
-        return source(owner) if callable(source) else attrgetter(source)(owner)
+    def of(self, source: Source) -> Kind:
+        """The same kind, of which an object has the value here."""
+        return replace(self, source=source)
 
-    def listed(self, words: str = "", source: Source | None = None) -> Kind:
-        """A list of such values."""
-        schema = {"type": "array", "items": self.schema}
-        return Kind(schema, lambda values: [self.read(each) for each in values])(words, source)
+    def listed(self, words: str = "", **more: int) -> Kind:
+        """A list of such values; `more` are further keywords of its schema."""
+        schema = {"type": "array", "items": self.schema, **more}
+        return Kind(schema, lambda values: [self.read(each) for each in plain(values)])(words)
 
-    def by_name(self, words: str = "", source: Source | None = None) -> Kind:
+    def by_name(self, words: str = "") -> Kind:
         """An object of such values, of a mapping or of a list of what has names."""
 
         def read(values: Any) -> dict[str, Any]:
@@ -60,7 +58,7 @@ class Kind:
                 values = {each.name: each for each in values}
             return {str(name): self.read(each) for name, each in values.items()}
 
-        return Kind({"type": "object", "additionalProperties": self.schema}, read)(words, source)
+        return Kind({"type": "object", "additionalProperties": self.schema}, read)(words)
 
     def or_null(self) -> Kind:
         """Such a value, or null."""
@@ -70,13 +68,12 @@ class Kind:
         """Such a value, which may be missing: None means that it is."""
         return replace(self, may_miss=True)
 
-
-TEXT = Kind({"type": "string"}, str)
-COUNT = Kind({"type": "integer", "minimum": 0})
-NUMBER = Kind({"type": "number"})
-NULLABLE = Kind({"type": ["number", "null"]})
-FLAG = Kind({"type": "boolean"})
-ANYTHING = Kind({})
+    def found(self, owner: Any, name: str) -> Any:
+        """The value of this name that an object or a mapping has."""
+        if isinstance(owner, Mapping):
+            return owner.get(name) if self.may_miss else owner[name]
+        source = self.source or name
+        return source(owner) if callable(source) else attrgetter(source)(owner)
 
 
 def record(**kinds: Kind) -> Kind:
@@ -91,21 +88,27 @@ def record(**kinds: Kind) -> Kind:
     def read(owner: Any = None, **more: Any) -> dict[str, Any]:
         found = {}
         for name, kind in kinds.items():
-            value = more[name] if name in more else kind.of(owner, name)
+            value = more[name] if name in more else kind.found(owner, name)
             if value is not None or not kind.may_miss:
                 found[name] = None if value is None else kind.read(value)
         return found
 
-    return Kind(schema, read)
+    return Kind(schema, read, kinds=kinds)
 
 
+TEXT = Kind({"type": "string"}, str)
+COUNT = Kind({"type": "integer", "minimum": 0})
+NUMBER = Kind({"type": "number"})
+NULLABLE = Kind({"type": ["number", "null"]})
+FLAG = Kind({"type": "boolean"})
+ANYTHING = Kind({})
 ROBOT = TEXT("its name")
 JOINTS = TEXT.listed("names, in the order of q, qd and qdd")
 ACTUATED = TEXT.listed("names, in the order of the torques")
 MODEL = {
-    "robot": ROBOT("", "mechanism.name"),
-    "joints": JOINTS("", "joint_names"),
-    "actuated": ACTUATED("", "actuated_names"),
+    "robot": ROBOT.of("mechanism.name"),
+    "joints": JOINTS.of("joint_names"),
+    "actuated": ACTUATED.of("actuated_names"),
 }
 """As `InverseDynamics` has them"""
 NOTES = TEXT.listed("remarks for the user")
@@ -113,7 +116,7 @@ FILES = TEXT.by_name("files written, by kind")
 MATRIX = NUMBER.listed().listed()
 TENSOR = record(
     **{
-        f"i{a}{b}": NUMBER("", itemgetter(("xyz".index(a), "xyz".index(b))))
+        f"i{a}{b}": NUMBER.of(itemgetter(("xyz".index(a), "xyz".index(b))))
         for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")
     }
 )

@@ -232,12 +232,12 @@ def test_runs_with_and_without_sensors_are_compared_as_documented():
         replace(run, label="1 alone"),
         replace(run, label="1 with sensors", error=run.error / 2),
     ]
-    found = numbers(subject, tracks)
+    places = {"picture": "a.png", "page": "a.html"}
+    found = numbers(subject, tracks, robot="polar", bounds=[], gears=None, **places)
     assert found["against"]["joints"] == pytest.approx([0.5])
     assert found["against"]["platform"] == []
-    result = {**found, "robot": "polar", "bounds": [], "picture": "a.png", "page": "a.html"}
-    assert is_documented(finite(result))
-    assert not is_documented(finite(result | {"against": {"first": "alone"}}))
+    assert is_documented(finite(found))
+    assert not is_documented(finite(found | {"against": {"first": "alone"}}))
 
 
 @pytest.mark.usefixtures("ros")

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import copy
 import json
+from typing import Any
 
 import pytest
+import sympy
 from robots import CONFIG
 
 from robot_dynamics.app.cli import cli, main
@@ -63,6 +65,45 @@ def test_a_command_prints_what_its_schema_says_and_nothing_more_or_less(
         wrong = {key: value for key, value in wrong.items() if value is not ...}
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema)
+
+
+def told(capsys, *arguments: str) -> dict[str, Any]:
+    """The JSON of a command that ends well."""
+    assert main([*arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_expressions_are_sympys(capsys):
+    found = told(capsys, "derive", POLAR)
+    q, qd, qdd = (sympy.symbols(f"theta1{each} d2{each}") for each in ("", "_d", "_dd"))
+    names = {str(each): each for each in (*q, *qd, *qdd)}
+    tau, g = (sympy.Matrix(sympy.sympify(found[key], names)) for key in ("torques", "g"))
+    D, C = (sympy.Matrix(sympy.sympify(found[key], names)) for key in ("D", "C"))
+    rest = D * sympy.Matrix(qdd) + C * sympy.Matrix(qd) + g - tau
+    assert sympy.simplify(rest) == sympy.zeros(2, 1)
+
+
+def test_a_nearest_inertia_is_that_of_a_broken_body_alone(tmp_path, capsys):
+    file = tmp_path / "two.yaml"
+    file.write_text(
+        """robot: two
+links:
+  - name: sound
+    joint: {name: q1, type: revolute}
+    inertia: {ixx: 1.0, iyy: 1.0, izz: 1.0}
+    mass: 1.0
+  - name: broken
+    joint: {name: q2, type: revolute}
+    inertia: {ixx: 1.0, iyy: 0.1, izz: 0.1}
+    mass: 1.0
+"""
+    )
+    links = told(capsys, "check", str(file))["links"]
+    assert {name: bool(each["broken"]) for name, each in links.items()} == {
+        name: "nearest_inertia" in each for name, each in links.items()
+    }
+    assert [name for name, each in links.items() if each["broken"]] == ["broken"]
 
 
 def test_joints_are_names_in_every_command():

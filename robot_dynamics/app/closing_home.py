@@ -17,7 +17,7 @@ from ..description.files import find, read_text, write_text
 from ..description.yaml_home import rounded, with_home
 from ..errors import InputError, listed, wrong
 from ..mechanism import Mechanism
-from ..outputs import COUNT, FILES, NULLABLE, NUMBER, ROBOT, TEXT, Output, record
+from ..outputs import COUNT, FILES, MATRIX, NULLABLE, NUMBER, ROBOT, TEXT, Output, record
 from ..scalar import Floats
 from . import plots
 from .tables import table
@@ -39,7 +39,7 @@ _MODE = record(
     home=NUMBER.by_name("rad or m"),
     distance=NUMBER("from home, rad or fractions of the robot's size"),
     condition=NULLABLE,
-    poses=NUMBER.listed().listed().by_name("4 × 4 in the base frame: the platform, and tip links"),
+    poses=MATRIX.by_name("4 × 4 in the base frame: the platform, and tip links"),
 )
 MODES = _MODE.listed("the assembly modes with the motors at home")
 OUTPUT = record(

@@ -108,7 +108,6 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> int:
         """Run the command, print its result, and return the exit code."""
         as_json = ctx.params.pop("json")
-        ctx.meta["json"] = as_json
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")

@@ -11,7 +11,7 @@ import numpy as np
 from ..codegen import Function, Kernel
 from ..formulations.equations import Equations
 from ..mechanism import Inertial, Mechanism, Rotor
-from ..outputs import NULLABLE, NUMBER, record
+from ..outputs import MATRIX, NULLABLE, NUMBER, record
 from ..scalar import Array, Floats, Scalar, array
 from .tables import table
 
@@ -41,14 +41,12 @@ class GearErrors:
 
 
 OUTPUT = record(
-    ratios=NUMBER.listed("|Γ| of every rotor", lambda _: RATIOS),
+    ratios=NUMBER.listed("|Γ| of every rotor").of(lambda _: RATIOS),
     rates=NUMBER.listed("rad/s, the largest joint rate, for each speed of the motion"),
-    errors=NUMBER.listed()
-    .listed()
-    .by_name("by rotor model: error / largest torque, by rate and ratio"),
-    worth_from=NULLABLE.listed().by_name(
-        "by rotor model: ratio above which the full model is worthwhile, by rate", GearErrors.worth
-    ),
+    errors=MATRIX.by_name("by rotor model: error / largest torque, by rate and ratio"),
+    worth_from=NULLABLE.listed()
+    .by_name("by rotor model: ratio above which the full model is worthwhile, by rate")
+    .of(GearErrors.worth),
 )
 
 

@@ -17,7 +17,7 @@ from ..dynamics import InverseDynamics
 from ..errors import listed
 from ..identification import Errors, Identification
 from ..identification.closed import ClosedIdentification
-from ..identification.files import KINDS, OPEN_CHAIN_KINDS
+from ..identification.files import OPEN_CHAIN_SUMMARY, SUMMARY
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Armature, Friction, Mechanism, Rotor
@@ -39,11 +39,11 @@ TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"
 
 _GAIN = record(gain=NUMBER("N·m or N per unit of effort"), standard_deviation=NUMBER)
 _OPEN_CHAIN = record(
-    **OPEN_CHAIN_KINDS,
+    **OPEN_CHAIN_SUMMARY.kinds,
     files=FILES,
     drive_gains=_GAIN.by_name("by joint, with --drive-gains").maybe(),
 )
-_CLOSED_CHAIN = record(**KINDS, files=FILES)("of a robot with loops")
+_CLOSED_CHAIN = record(**SUMMARY.kinds, files=FILES)("of a robot with loops")
 OUTPUT = Kind({"anyOf": [_OPEN_CHAIN.schema, _CLOSED_CHAIN.schema]})
 
 

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..closure import Closer, assembly_modes, prepared
+from ..closure import assembly_modes, prepared
 from ..description import load
 from ..description.check import body, nearest_possible
 from ..description.files import find, read_text
@@ -20,7 +19,6 @@ from ..errors import DescriptionError, listed
 from ..mechanism import Friction, Link, Mechanism, Rotor
 from ..outputs import (
     ACTUATED,
-    ANYTHING,
     COUNT,
     FLAG,
     JOINTS,
@@ -33,7 +31,6 @@ from ..outputs import (
     Output,
     record,
 )
-from ..scalar import Floats
 from .agreement import KINDS as AGREEMENT
 from .agreement import agreement
 from .closing_home import MODES, listing, modes_table
@@ -48,95 +45,89 @@ def tips(mechanism: Mechanism) -> list[str]:
     return [link.name for link in mechanism.links if link.name not in parents]
 
 
-_VECTOR = replace(NUMBER.listed(), schema=NUMBER.listed().schema | {"minItems": 3, "maxItems": 3})
-_RATIOS = NUMBER.by_name("rotor rate / joint rate, by joint", lambda rotor: dict(rotor.ratios))
+def _is_broken(link: Link) -> bool:
+    return any(body(link.inertial, link.name))
 
 
-def _principal(link: Link) -> Floats:
-    return np.linalg.eigvalsh(np.asarray(link.inertial.inertia, dtype=float))
+def _is_bare(rotor: Rotor) -> bool:
+    return rotor.inertial.is_nothing and rotor.friction is None
 
 
-def _broken(link: Link) -> list[str]:
-    return [str(complaint) for complaint in body(link.inertial, link.name)]
-
-
-def _nearest(link: Link) -> Floats | None:
-    return nearest_possible(link.inertial).inertia if _broken(link) else None
-
-
+_VECTOR = NUMBER.listed(minItems=3, maxItems=3)
+_RATIOS = NUMBER.by_name("rotor rate / joint rate, by joint").of(lambda rotor: dict(rotor.ratios))
 _BODY = record(
     parent=TEXT,
-    joint=TEXT("", "joint.name"),
-    mass=NUMBER("kg", "inertial.mass"),
-    center_of_mass=_VECTOR("m, in the link's frame", "inertial.center_of_mass"),
-    inertia=TENSOR("kg m², about the centre of mass, link axes", "inertial.inertia"),
-    principal_moments=_VECTOR("kg m²", _principal),
-    broken=TEXT.listed("physical conditions that it violates", _broken),
-    nearest_inertia=TENSOR("of the nearest physically consistent body", _nearest).maybe(),
+    joint=TEXT.of("joint.name"),
+    mass=NUMBER("kg").of("inertial.mass"),
+    center_of_mass=_VECTOR("m, in the link's frame").of("inertial.center_of_mass"),
+    inertia=TENSOR("kg m², about the centre of mass, link axes").of("inertial.inertia"),
+    principal_moments=_VECTOR("kg m²").of(
+        lambda link: np.linalg.eigvalsh(np.asarray(link.inertial.inertia, dtype=float))
+    ),
+    broken=TEXT.listed("physical conditions that it violates").of(
+        lambda link: body(link.inertial, link.name)
+    ),
+    nearest_inertia=TENSOR("of the nearest physically consistent body")
+    .of(lambda link: nearest_possible(link.inertial).inertia if _is_broken(link) else None)
+    .maybe(),
 )
-
-
-def _follows(link: Link) -> dict[str, float]:
-    coupling = link.joint.coupling
-    return {} if coupling is None else dict(coupling.ratios)
-
-
 _MOTION = record(
-    type=TEXT("", "joint.type"),
-    link=TEXT("its child link", "name"),
-    follows=NUMBER.by_name("ratio by master joint; empty: it is independent", _follows),
-    lower=NULLABLE("rad or m", "joint.ends.lower"),
-    upper=NULLABLE("rad or m", "joint.ends.upper"),
-    velocity=NULLABLE("rad/s or m/s", "joint.ends.velocity"),
-    effort=NULLABLE("N·m or N", "joint.ends.effort"),
+    type=TEXT.of("joint.type"),
+    link=TEXT("its child link").of("name"),
+    follows=NUMBER.by_name("ratio by master joint; empty: it is independent").of(
+        lambda link: dict(link.joint.coupling.ratios) if link.joint.coupling else {}
+    ),
+    lower=NULLABLE("rad or m").of("joint.ends.lower"),
+    upper=NULLABLE("rad or m").of("joint.ends.upper"),
+    velocity=NULLABLE("rad/s or m/s").of("joint.ends.velocity"),
+    effort=NULLABLE("N·m or N").of("joint.ends.effort"),
     gear_ratio=NULLABLE("rotor rate / joint rate"),
 )
 _ROTOR = record(
     mount=TEXT,
     gear_ratios=_RATIOS,
-    mass=NUMBER("kg", "inertial.mass"),
-    axial_inertia=NUMBER("kg m²", lambda rotor: rotor.inertial.inertia[2, 2]),
-    friction=NUMBER.by_name(
-        "on the motor's side", lambda rotor: (rotor.friction or Friction()).numbers
+    mass=NUMBER("kg").of("inertial.mass"),
+    axial_inertia=NUMBER("kg m²").of(lambda rotor: rotor.inertial.inertia[2, 2]),
+    friction=NUMBER.by_name("on the motor's side").of(
+        lambda rotor: (rotor.friction or Friction()).numbers
     ),
 )
-
-
-def _passive(mechanism: Mechanism) -> list[str]:
-    return [name for name in mechanism.joint_names if name not in mechanism.actuated_names]
-
-
-def _bare(rotor: Rotor) -> bool:
-    return rotor.inertial.is_nothing and rotor.friction is None
-
-
-_SURVEY = {
-    "robot": ROBOT("", "name"),
-    "sound": FLAG("no warnings"),
-    "warnings": TEXT.listed(),
-    "notes": NOTES,
-    "joints": JOINTS("", coordinates),
-    "actuated": ACTUATED("", "actuated_names"),
-    "passive": TEXT.listed("joints without a motor, moved by the loops", _passive),
-    "sensed": TEXT.listed("passive joints with a sensor"),
-    "degrees_of_freedom": COUNT,
-    "base": TEXT,
-    "tips": TEXT.listed("tip links", tips),
-    "mass": NUMBER("kg, of everything that can move"),
-    "motion": _MOTION.by_name("every moving joint"),
-    "links": _BODY.by_name(),
-    "rotors": _ROTOR.by_name("", lambda robot: [x for x in robot.rotors if not _bare(x)]),
-    "gears": _RATIOS.by_name(
-        "transmissions without a known rotor",
-        lambda robot: {x.name: dict(x.ratios) for x in robot.rotors if _bare(x)},
+_CLOSURE = record(
+    degrees_of_freedom=COUNT.of("mobility.degrees_of_freedom"),
+    redundant_rows=TEXT.listed().of(
+        lambda solver: [solver.geometry.rows[i] for i in solver.mobility.left_out]
     ),
-    "loops": TEXT.listed("", lambda robot: [loop.name for loop in robot.loops]),
-    "closure": ANYTHING.by_name(
-        "degrees of freedom, redundant rows, residual and condition at home"
-    ).maybe(),
-    "assembly_modes": MODES.maybe(),
-}
-OUTPUT = record(**_SURVEY, **AGREEMENT)
+    miss_at_home=NULLABLE.of(lambda solver: np.abs(solver.mobility.miss).max(initial=0.0)),
+    condition_at_home=NULLABLE.of("home.condition"),
+)
+_SURVEY = record(
+    robot=ROBOT.of("name"),
+    sound=FLAG("no warnings"),
+    warnings=TEXT.listed(),
+    notes=NOTES,
+    joints=JOINTS.of(coordinates),
+    actuated=ACTUATED.of("actuated_names"),
+    passive=TEXT.listed("joints without a motor, moved by the loops").of(
+        lambda robot: [name for name in robot.joint_names if name not in robot.actuated_names]
+    ),
+    sensed=TEXT.listed("passive joints with a sensor"),
+    degrees_of_freedom=COUNT,
+    base=TEXT,
+    tips=TEXT.listed("tip links").of(tips),
+    mass=NUMBER("kg, of everything that can move").of(
+        lambda robot: sum(link.inertial.mass for link in robot.links)
+    ),
+    motion=_MOTION.by_name("every moving joint"),
+    links=_BODY.by_name(),
+    rotors=_ROTOR.by_name().of(lambda robot: [x for x in robot.rotors if not _is_bare(x)]),
+    gears=_RATIOS.by_name("transmissions without a known rotor").of(
+        lambda robot: {x.name: dict(x.ratios) for x in robot.rotors if _is_bare(x)}
+    ),
+    loops=TEXT.listed().of(lambda robot: [loop.name for loop in robot.loops]),
+    closure=_CLOSURE("degrees of freedom, redundant rows, residual and condition at home").maybe(),
+    assembly_modes=MODES.maybe(),
+)
+OUTPUT = record(**_SURVEY.kinds, **AGREEMENT)
 
 
 def report(source: str, *, strict: bool = False) -> Output:
@@ -183,7 +174,7 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
     remarks = list(notes(mechanism))
     freedom, at_home, modes = len(mechanism.joint_names), None, None
     if mechanism.loops:
-        at_home = closure(solver)
+        at_home = _CLOSURE.read(solver)
         freedom = at_home["degrees_of_freedom"]
         found = assembly_modes(mechanism)
         modes = listing(mechanism, found)
@@ -194,13 +185,12 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
                 "`near` in the description selects one"
             )
     ratios = {name: ratio for rotor in mechanism.rotors[::-1] for name, ratio in rotor.ratios}
-    return mechanism, record(**_SURVEY).read(
+    return mechanism, _SURVEY.read(
         mechanism,
         sound=not complaints,
         warnings=complaints,
         notes=remarks,
         degrees_of_freedom=freedom,
-        mass=sum(link.inertial.mass for link in mechanism.links),
         motion={
             link.joint.name: _MOTION.read(link, gear_ratio=ratios.get(link.joint.name))
             for link in mechanism.moving
@@ -227,18 +217,6 @@ def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionErro
     return DescriptionError(
         f"{error}; {listed(told)}", name=error.name, value=error.value, line=error.line
     )
-
-
-def closure(solver: Closer) -> dict[str, Any]:
-    """Degrees of freedom, redundant rows, closure residual and condition number of a closed
-    mechanism at home."""
-    found, rows = solver.mobility, solver.geometry.rows
-    return {
-        "degrees_of_freedom": found.degrees_of_freedom,
-        "redundant_rows": [str(rows[i]) for i in found.left_out],
-        "miss_at_home": float(np.abs(found.miss).max(initial=0.0)),
-        "condition_at_home": float(solver.home.condition),
-    }
 
 
 def text(result: dict[str, Any]) -> str:

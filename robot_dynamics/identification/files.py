@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..mechanism import Friction, Inertial, Rotor
 from ..outputs import (
     ANYTHING,
+    COUNT,
     EACH,
     FLAG,
     JOINTS,
@@ -217,45 +218,44 @@ def _rotor(rotor: Rotor) -> dict[str, Any]:
 
 _ERRORS = record(
     duration=NULLABLE("s"),
-    torque_rms=EACH("", "torque"),
-    identified_rms=EACH("", "identified"),
-    described_rms=EACH("", "described"),
-    identified=EACH("", "relative"),
-    described=EACH("", "relative_described"),
-    identified_unfiltered_rms=EACH("", "unfiltered"),
+    torque_rms=EACH.of("torque"),
+    identified_rms=EACH.of("identified"),
+    described_rms=EACH.of("described"),
+    identified=EACH.of("relative"),
+    described=EACH.of("relative_described"),
+    identified_unfiltered_rms=EACH.of("unfiltered"),
 )
 _PARAMETER = record(identified=NULLABLE, described=NULLABLE, standard_deviation=NULLABLE)
 _DOUBT = record(
     joint=TEXT,
     factor=NUMBER("from its efforts to torques"),
     why=TEXT,
-    error=NUMBER("of the best possible robot, relative to the efforts", "before"),
-    error_with_factor=NUMBER("", "after"),
+    error=NUMBER("of the best possible robot, relative to the efforts").of("before"),
+    error_with_factor=NUMBER.of("after"),
     sure=FLAG("nothing was fitted to its efforts"),
 )
 _ZERO = record(
     joint=TEXT,
-    offset=NULLABLE(
-        "rad or m, to be added to its positions; null: cannot be told",
-        lambda zero: zero.offset if zero.told else None,
+    offset=NULLABLE("rad or m, to be added to its positions; null: cannot be told").of(
+        lambda zero: zero.offset if zero.told else None
     ),
-    deviation=NULLABLE("", lambda zero: zero.deviation if zero.told else None),
-    misses_less=NUMBER("share by which it makes held-out errors smaller", "less"),
+    deviation=NULLABLE.of(lambda zero: zero.deviation if zero.told else None),
+    misses_less=NUMBER("share by which it makes held-out errors smaller").of("less"),
     doubtful=FLAG("its encoder's zero may be off"),
 )
 _CONTACT = record(
-    recording=TEXT("", "source"),
+    recording=TEXT.of("source"),
     joint=TEXT,
     begin=NUMBER("s since the recording's first stamp"),
     end=NUMBER,
     most=NUMBER("N·m or N, largest unexplained torque"),
     times=NUMBER("ratio of that to the usual residual"),
 )
-_EXCITATION = {
-    "condition_number": "condition",
-    "identifiable": "identifiable",
-    "told_by_the_data": "told",
-}
+_EXCITATION = record(
+    condition_number=NULLABLE.of("condition"),
+    identifiable=COUNT,
+    told_by_the_data=NULLABLE.of("told"),
+)
 
 
 def _parameters(result: Result) -> dict[str, dict[str, float]]:
@@ -270,44 +270,38 @@ def _parameters(result: Result) -> dict[str, dict[str, float]]:
     }
 
 
-def _laws(result: Result) -> dict[str, dict[str, Any]]:
-    joints = result.unseen.joints
-    return {name: _friction(result.mechanism.joint(name).friction) for name in joints}
-
-
-KINDS = {
-    "robot": ROBOT("", "mechanism.name"),
-    "joints": JOINTS("", "unseen.joints"),
-    "errors": record(unseen=_ERRORS, fitted=_ERRORS)("", lambda result: result),
-    "parameters": _PARAMETER.by_name("", _parameters),
-    "kept": TEXT("from the description, as it predicts better: nothing, bodies, everything"),
-    "unexplained": NULLABLE.listed(
-        "N·m or N, by joint: deviation of the efforts that the parameters do not explain",
-        "band.residual",
-    ),
-    "notes": NOTES,
-    "warnings": TEXT.listed(),
-}
-"""The content of report.json"""
-OPEN_CHAIN_KINDS = {
-    **KINDS,
-    "friction": ANYTHING.by_name().by_name("", _laws),
-    "excitation": NULLABLE.by_name(
-        "", lambda result: {k: getattr(result.excitation, x) for k, x in _EXCITATION.items()}
-    ),
-    "doubts": _DOUBT.listed(),
-    "zeros": _ZERO.listed(),
-    "contacts": _CONTACT.listed(),
-    "weight_of_the_description": NULLABLE("", "fit.gamma"),
-    "cutoff": NULLABLE.by_name("Hz, by recording", "cutoffs"),
-    "duration": NUMBER("s"),
-    "locked": NUMBER.by_name("rad or m"),
-}
-"""The content of report.json for a robot without loops"""
+SUMMARY = record(
+    robot=ROBOT.of("mechanism.name"),
+    joints=JOINTS.of("unseen.joints"),
+    errors=record(unseen=_ERRORS, fitted=_ERRORS).of(lambda result: result),
+    parameters=_PARAMETER.by_name().of(_parameters),
+    kept=TEXT("from the description, as it predicts better: nothing, bodies, everything"),
+    unexplained=NULLABLE.listed(
+        "N·m or N, by joint: deviation of the efforts that the parameters do not explain"
+    ).of("band.residual"),
+    notes=NOTES,
+    warnings=TEXT.listed(),
+)
+"""The content of report.json, of a robot with loops"""
+OPEN_CHAIN_SUMMARY = record(
+    **SUMMARY.kinds,
+    friction=ANYTHING.by_name()
+    .by_name()
+    .of(lambda result: {x: _friction(result.mechanism.joint(x).friction) for x in result.joints}),
+    excitation=_EXCITATION,
+    doubts=_DOUBT.listed(),
+    zeros=_ZERO.listed(),
+    contacts=_CONTACT.listed(),
+    weight_of_the_description=NULLABLE.of("fit.gamma"),
+    cutoff=NULLABLE.by_name("Hz, by recording").of("cutoffs"),
+    duration=NUMBER("s"),
+    locked=NUMBER.by_name("rad or m"),
+)
+"""The same of other robots"""
 
 
 def summary(result: Result) -> dict[str, Any]:
     """The content of report.json."""
     is_closed = isinstance(result, ClosedIdentification)
-    found: dict[str, Any] = record(**KINDS if is_closed else OPEN_CHAIN_KINDS).read(result)
+    found: dict[str, Any] = (SUMMARY if is_closed else OPEN_CHAIN_SUMMARY).read(result)
     return found

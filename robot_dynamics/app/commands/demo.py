@@ -20,11 +20,10 @@ from ..options import path
 )
 @click.argument("robot", type=click.Choice((*DEMOS, CONTROLLER)))
 @path("--output", "DIR", "Folder for the picture and the page (default: this one).")
-@click.pass_context
-def command(ctx: click.Context, robot: str, output: str | None) -> Output:
+def command(robot: str, output: str | None) -> Output:
     """Track a motion with a simulated robot, with and without feed-forward.
 
     `controller` runs the six-axis arm under a real controller manager (ros2_control), with the node
     and with the generated controller.
     """
-    return run(robot, output=output, as_json=ctx.meta["json"])
+    return run(robot, output=output)

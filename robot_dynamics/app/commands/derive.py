@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -18,31 +17,22 @@ FORMATS = ("text", "latex", "markdown", "html")
 ENERGIES = "energies"
 
 
-def _rows(name: str) -> Callable[[Any], list[Any] | None]:
-    """A source of a SymPy matrix's rows; energies have D alone."""
-
-    def rows(found: Any) -> list[Any] | None:
-        matrix = getattr(found, name, None)
-        return None if matrix is None else matrix.tolist()
-
-    return rows
-
-
 _MATRIX = TEXT.listed().listed("row by row").or_null()
 OUTPUT = record(
-    joints=JOINTS("", "joint_names"),
-    actuated=ACTUATED("", lambda found: getattr(found, "actuated_names", found.joint_names)),
-    torques=TEXT.listed("expressions in SymPy's syntax, as those that follow"),
-    intermediates=TEXT.by_name(
-        "symbol: expression, in an order to compute them in",
-        lambda found: dict(found.intermediates),
+    joints=JOINTS.of("joint_names"),
+    actuated=ACTUATED.of(lambda found: getattr(found, "actuated_names", found.joint_names)),
+    torques=TEXT.listed("expressions in SymPy's syntax, as those that follow").of(
+        lambda found: [*found.torques]
     ),
-    latex=TEXT("", lambda found: found.latex()),
+    intermediates=TEXT.by_name("symbol: expression, in an order to compute them in").of(
+        lambda found: dict(found.intermediates)
+    ),
+    latex=TEXT.of(lambda found: found.latex()),
     parameters=NULLABLE.by_name("symbol: the description's value"),
-    D=_MATRIX("", _rows("D")),
-    C=_MATRIX("", _rows("C")),
-    g=TEXT.listed("", lambda found: getattr(found, "g", None)).or_null(),
-    notes=NOTES("", lambda found: getattr(found, "notes", ())),
+    D=_MATRIX.of(lambda found: getattr(found, "D", None)),
+    C=_MATRIX.of(lambda found: getattr(found, "C", None)),
+    g=TEXT.listed().or_null().of(lambda found: [*found.g] if hasattr(found, "g") else None),
+    notes=NOTES.of(lambda found: getattr(found, "notes", ())),
 )
 
 

@@ -27,21 +27,20 @@ _SCORE = record(log_det=NULLABLE, condition=NULLABLE, excited=COUNT)
 
 
 def _by_joint(name: str, joints: str = "joints") -> Kind:
-    return NULLABLE.by_name(
-        "by joint",
-        lambda margins: dict(zip(getattr(margins, joints), getattr(margins, name), strict=True)),
+    return NULLABLE.by_name("by joint").of(
+        lambda margins: dict(zip(getattr(margins, joints), getattr(margins, name), strict=True))
     )
 
 
 OUTPUT = record(
-    robot=ROBOT("", "mechanism.name"),
+    robot=ROBOT.of("mechanism.name"),
     joints=JOINTS,
-    duration=NUMBER("s", "motion.duration"),
-    harmonics=COUNT("", "motion.series.harmonics"),
-    start=NUMBER.by_name(
-        "rad or m", lambda found: dict(zip(found.joints, found.motion.start, strict=True))
+    duration=NUMBER("s").of("motion.duration"),
+    harmonics=COUNT.of("motion.series.harmonics"),
+    start=NUMBER.by_name("rad or m").of(
+        lambda found: dict(zip(found.joints, found.motion.start, strict=True))
     ),
-    parameters=COUNT("", "after.parameters"),
+    parameters=COUNT.of("after.parameters"),
     before=_SCORE("of a simple swing of each joint"),
     after=_SCORE,
     shares_of_limits=record(
@@ -49,8 +48,8 @@ OUTPUT = record(
         rate=_by_joint("rate"),
         acceleration=_by_joint("acceleration"),
         effort=_by_joint("effort", "independent"),
-    )("", "margins"),
-    rooms=NUMBER.by_name("m, clearance to obstacles", "margins.rooms"),
+    ).of("margins"),
+    rooms=NUMBER.by_name("m, clearance to obstacles").of("margins.rooms"),
     notes=NOTES,
     files=FILES,
 )

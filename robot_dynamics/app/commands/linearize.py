@@ -12,17 +12,19 @@ import numpy as np
 
 from ...description.files import write_bytes
 from ...errors import InputError, listed
-from ...outputs import FILES, MATRIX, MODEL, NUMBER, TEXT, Output, record
+from ...outputs import ACTUATED, FILES, JOINTS, MATRIX, NUMBER, ROBOT, TEXT, Output, record
 from ..command import Command
 from ..options import home, model, motions, number, one_a_joint, path, vector
 from ..tables import table
 
 _STATE = NUMBER.listed("one for each joint, SI units")
 OUTPUT = record(
-    **MODEL,
-    states=TEXT.listed("x: the joints, then the rate of each"),
+    robot=ROBOT,
+    joints=JOINTS,
+    actuated=ACTUATED,
+    states=TEXT.listed("x: the joints, then the rate of each").of("state_names"),
     state_units=TEXT.listed(),
-    inputs=TEXT.listed("u: the motors' joints"),
+    inputs=TEXT.listed("u: the motors' joints").of("input_names"),
     input_units=TEXT.listed(),
     files=FILES,
     A=MATRIX("of one state; those of a motion are in the file").maybe(),
@@ -31,7 +33,9 @@ OUTPUT = record(
     qd=_STATE.maybe(),
     qdd=_STATE.maybe(),
     tau=NUMBER.listed("one per motor, N·m or N").maybe(),
-    poles=MATRIX("real and imaginary parts, 1/s").maybe(),
+    poles=MATRIX("real and imaginary parts, 1/s")
+    .of(lambda found: np.stack([found.poles.real, found.poles.imag], axis=-1))
+    .maybe(),
 )
 ARRAYS = ("A", "B", "q", "qd", "qdd", "tau")
 
@@ -99,14 +103,9 @@ def command(
         found = dynamics.linearize(moving.q, moving.qd, torques)
         more = {"time": moving.time}
     poles = found.poles
-    one: dict[str, Any] = dict.fromkeys((*ARRAYS, "poles"))
-    lines = []
-    if motion is None:
-        one = {name: getattr(found, name) for name in ARRAYS}
-        one["poles"] = np.stack([poles.real, poles.imag], axis=-1)
-        lines = _lines(found, poles)
-    elif out is None:
+    if motion is not None and out is None:
         raise InputError("--motion: expected --out FILE.npz for the matrices of all states")
+    lines = _lines(found, poles) if motion is None else []
     if out is not None:
         _write(out, found, poles, more)
         lines.append(f"wrote {out}")
@@ -117,13 +116,12 @@ def command(
             f"{fastest:.4g} 1/s"
         )
     result = OUTPUT.read(
-        dynamics,
-        states=found.state_names,
-        state_units=found.state_units,
-        inputs=found.input_names,
-        input_units=found.input_units,
+        found,
+        robot=mechanism.name,
+        joints=names,
+        actuated=motors,
         files={} if out is None else {"arrays": out},
-        **one,
+        **({} if motion is None else dict.fromkeys((*ARRAYS, "poles"))),
     )
     return Output(result, "\n".join(lines))
 

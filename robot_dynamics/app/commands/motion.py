@@ -15,10 +15,10 @@ from ..command import Command, Progress
 from ..options import description, motions, path, rotors_option, terms_option
 
 _DRIVE = record(
-    peak_torque=NULLABLE("N·m or N", lambda drive: drive.peak(drive.torque)),
-    rms_torque=NULLABLE("N·m or N", "rms"),
-    peak_rate=NULLABLE("rad/s or m/s", lambda drive: drive.peak(drive.rate)),
-    peak_power=NULLABLE("W", lambda drive: drive.peak(drive.power)),
+    peak_torque=NULLABLE("N·m or N").of(lambda drive: drive.peak(drive.torque)),
+    rms_torque=NULLABLE("N·m or N").of("rms"),
+    peak_rate=NULLABLE("rad/s or m/s").of(lambda drive: drive.peak(drive.rate)),
+    peak_power=NULLABLE("W").of(lambda drive: drive.peak(drive.power)),
     driven=NULLABLE("J delivered"),
     braked=NULLABLE("J absorbed"),
     torque_share=NULLABLE("fraction of the limit"),

@@ -16,10 +16,10 @@ from ..tables import percent, table
 
 OUTPUT = record(
     joints=JOINTS,
-    descriptions=TEXT.listed("", "labels"),
-    errors=NULLABLE.listed().listed(
-        "by description, one for each joint: fraction of the torque", "relative"
-    ),
+    descriptions=TEXT.listed().of("labels"),
+    errors=NULLABLE.listed()
+    .listed("by description, one for each joint: fraction of the torque")
+    .of("relative"),
     duration=NUMBER("s"),
     notes=NOTES,
     files=FILES,

@@ -16,13 +16,12 @@ CONTROLLER = "controller"
 controller"""
 
 
-def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) -> Output:
+def run(robot: str, *, output: str | Path | None = None) -> Output:
     """Run a demo: processes over DDS, a table, a picture.
 
     Args:
         robot: one of DEMOS, or CONTROLLER.
         output: the folder for the picture; None: the working directory.
-        as_json: leave out `text`, as for JSON output?
 
     Returns:
         the measurements, and the same as a table.
@@ -35,7 +34,7 @@ def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) 
     if robot == CONTROLLER:
         from . import controlled
 
-        return controlled.demonstrate(Path("." if output is None else output), quiet=as_json)
+        return controlled.demonstrate(Path("." if output is None else output))
     from .demonstration import demonstrate
 
-    return demonstrate(robot, Path("." if output is None else output), quiet=as_json)
+    return demonstrate(robot, Path("." if output is None else output))

@@ -43,7 +43,7 @@ RUN = record(
     rms=NULLABLE("rad or m"),
     largest=NULLABLE("rad or m"),
     late=NULLABLE("s, delay of the motion"),
-    age=NULLABLE.listed("s, of the torques: median, 99 % quantile, maximum", _ages),
+    age=NULLABLE.listed("s, of the torques: median, 99 % quantile, maximum").of(_ages),
 )
 _CONTROLLED = record(
     robot=ROBOT,
@@ -55,12 +55,11 @@ _CONTROLLED = record(
 OUTPUT = Kind({"anyOf": [DEMO.schema, _CONTROLLED("of `demo controller`").schema]})
 
 
-def demonstrate(folder: Path, *, quiet: bool) -> Output:
+def demonstrate(folder: Path) -> Output:
     """Run the demo; see `robot_dynamics.app.demo.run`.
 
     Args:
         folder: the folder for the picture.
-        quiet: leave out `text`?
     """
     check_output(folder)
     check_extras()
@@ -87,7 +86,7 @@ def demonstrate(folder: Path, *, quiet: bool) -> Output:
     result = _CONTROLLED.read(
         robot=ROBOT_NAME, update_rate=RATE, bandwidth=BANDWIDTH, runs=runs, picture=drawn
     )
-    return Output(result, "" if quiet else text(result))
+    return Output(result, text(result))
 
 
 def text(result: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from ...outputs import Output
 from .bounds import bounds
 from .processes import Processes
 from .record import Track, progress, read
-from .report import OUTPUT, gear_table, numbers, picture, played_page, text
+from .report import gear_table, numbers, picture, played_page, text
 from .robots import ROBOTS, Run
 from .subject import Subject
 
@@ -40,13 +40,12 @@ DEADLINE = 60.0
 """s of wall time without any progress after which a run has failed"""
 
 
-def demonstrate(robot: str, folder: Path, *, quiet: bool) -> Output:
+def demonstrate(robot: str, folder: Path) -> Output:
     """Run a demo; see `robot_dynamics.app.demo.run`.
 
     Args:
         robot: one of `ROBOTS`.
         folder: the folder for the picture.
-        quiet: leave out `text`?
     """
     if robot not in ROBOTS:
         raise wrong(InputError, "robot", robot, choices(ROBOTS))
@@ -71,18 +70,14 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> Output:
         drawn = picture(robot, subject, tracks, folder)
         show("page")
         page = played_page(subject, tracks[-1], folder / f"{robot}_demo.html")
-        geared = gear_table(subject, folder / f"{robot}_demo_gears.png") if demo.geared else None
+        geared, lines = None, list[str]()
+        if demo.geared:
+            geared, lines = gear_table(subject, folder / f"{robot}_demo_gears.png")
         show.end()
-    by_gear, lines = geared or (None, [])
-    result = OUTPUT.read(
-        numbers(subject, tracks),
-        robot=robot,
-        bounds=rows,
-        picture=drawn,
-        page=page,
-        gears=by_gear,
+    result = numbers(
+        subject, tracks, robot=robot, bounds=rows, picture=drawn, page=page, gears=geared
     )
-    return Output(result, "" if quiet else "\n".join([text(result), *lines]))
+    return Output(result, "\n".join([text(result), *lines]))
 
 
 def _sound_run(run: Run, subject: Subject, scratch: Path, show: Stages) -> Track:

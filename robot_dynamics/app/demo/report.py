@@ -27,23 +27,20 @@ _RUN = record(
     platform=NULLABLE.by_name().or_null(),
 )
 _AGAINST = record(first=TEXT, second=TEXT, joints=NULLABLE.listed(), platform=NULLABLE.listed())
-_MEASURED = {
-    "joints": JOINTS,
-    "units": TEXT.listed("of q"),
-    "update_rate": NUMBER("Hz", "demo.update_rate"),
-    "delay": COUNT("periods", "demo.delay"),
-    "bandwidth": NUMBER("rad/s", "demo.bandwidth"),
-    "notes": NOTES("", "demo.notes"),
-    "p_gains": NUMBER.listed(),
-    "d_gains": NUMBER.listed(),
-    "runs": _RUN.listed(),
-    "against": _AGAINST(
-        "RMS errors of the second kind of run divided by those of the first, by draw"
-    ).or_null(),
-}
 OUTPUT = record(
     robot=ROBOT,
-    **_MEASURED,
+    joints=JOINTS,
+    units=TEXT.listed("of q"),
+    update_rate=NUMBER("Hz").of("demo.update_rate"),
+    delay=COUNT("periods").of("demo.delay"),
+    bandwidth=NUMBER("rad/s").of("demo.bandwidth"),
+    notes=NOTES.of("demo.notes"),
+    p_gains=NUMBER.listed(),
+    d_gains=NUMBER.listed(),
+    runs=_RUN.listed(),
+    against=_AGAINST(
+        "RMS errors of the second kind of run divided by those of the first, by draw"
+    ).or_null(),
     bounds=record(case=TEXT, age=NUMBER("s"), ratio=NULLABLE).listed(),
     picture=TEXT,
     page=TEXT("that animates the last run"),
@@ -92,8 +89,8 @@ def _conditions(rate: float, delay: int) -> str:
     )
 
 
-def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
-    """The measurements, for JSON."""
+def numbers(subject: Subject, tracks: Sequence[Track], **more: Any) -> dict[str, Any]:
+    """The result, of which `more` are the values that are not of the runs."""
     alone = tracks[0]
     runs = [
         _RUN.read(
@@ -105,7 +102,7 @@ def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
         for track in tracks
     ]
     against = _against(subject.demo.against, tracks)
-    found: dict[str, Any] = record(**_MEASURED).read(subject, runs=runs, against=against)
+    found: dict[str, Any] = OUTPUT.read(subject, runs=runs, against=against, **more)
     return found
 
 
@@ -129,7 +126,7 @@ def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str,
     return {"first": ends[0], "second": ends[1], "joints": joints, "platform": platform}
 
 
-def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]] | None:
+def gear_table(subject: Subject, path: Path) -> tuple[gears.GearErrors | None, list[str]]:
     """The error of reflected rotors on the demo's path, by gear ratio.
 
     Args:
@@ -137,7 +134,7 @@ def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]]
         path: the picture to write.
 
     Returns:
-        (numbers, lines), or None if the robot has no such rotors.
+        the errors, None if the robot has no such rotors, and the lines.
     """
     from .. import plots
 
@@ -145,9 +142,9 @@ def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]]
     time = np.linspace(0.0, motion.duration, GEARED_STATES)
     found = gears.gear_errors(subject.mechanism, *motion(time))
     if found is None:
-        return None
+        return None, []
     drawn = plots.gears(path, f"{subject.mechanism.name}: the demo's way", found)
-    return gears.OUTPUT.read(found), ["", *gears.text(found), f"picture: {drawn}"]
+    return found, ["", *gears.text(found), f"picture: {drawn}"]
 
 
 def _platform(track: Track, alone: Track) -> dict[str, float] | None:
