@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import robot_dynamics as rd
-from robot_dynamics.app.demo.controlled import numbers
+from robot_dynamics.app.demo.controlled import RUN
 from robot_dynamics.app.demo.managed import WAYS, ManagedRobot, Run, built, check_sourced
 from robot_dynamics.app.plots import errors_over_time
 
@@ -99,7 +99,7 @@ def measured(robots: list[ManagedRobot], options: argparse.Namespace) -> None:
         name = robot.mechanism.name
         for way in options.ways:
             found: Run = robot.run(way, motion, options.seconds).after(1.0, options.seconds)
-            row = results.setdefault(name, {})[way] = numbers(found)
+            row = results.setdefault(name, {})[way] = RUN.read(found)
             old = "".join(f"{1e3 * x:10.2f}" for x in row["age"]) if way == "node" else ""
             print(
                 f"{name:12} {way:16} {1e3 * found.rms:15.4f} {1e3 * found.largest:10.4f} "

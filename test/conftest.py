@@ -19,7 +19,6 @@ import hypothesis
 import pytest
 
 from robot_dynamics.app.command import Command
-from robot_dynamics.app.schemas import output
 from robot_dynamics.codegen import Function
 from robot_dynamics.codegen.compiler import Compiler
 
@@ -87,7 +86,7 @@ def json_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def checked(self: Command, result: dict[str, Any]) -> str:
         text = original(self, result)
-        jsonschema.validate(json.loads(text), output(str(self.name)))
+        jsonschema.validate(json.loads(text), self.schema())
         return text
 
     monkeypatch.setattr(Command, "as_json", checked)

@@ -90,7 +90,7 @@ def test_the_modes_of_a_five_bar_are_mirrored_at_its_motors(tmp_path):
     # the second written down, and read as it is
     copy = tmp_path / "five_bar.yaml"
     copy.write_text(FIVE_BAR.read_text())
-    result = close(str(copy), out=str(copy), mode=2)
+    result = close(str(copy), out=str(copy), mode=2).result
     assert result["home"] == pytest.approx(dict(second.home))
     other = Closer(LoopGeometry.of(rd.load(copy)))
     assert other.home.platform_pose[:3, 3] == pytest.approx(tips[1], abs=1e-9)
@@ -158,12 +158,13 @@ def is_real(home) -> bool:
 
 def test_every_way_to_assemble_three_parallelograms_is_told_with_where_it_puts_the_tool(tmp_path):
     """Each parallelogram may be crossed: two to the third."""
-    result = close(written(tmp_path), picture=str(tmp_path / "modes.svg"))
+    output = close(written(tmp_path), picture=str(tmp_path / "modes.svg"))
+    result = output.result
     modes = result["assembly_modes"]
     assert len(modes) == 8
     assert sum(is_real(mode["home"]) for mode in modes) == 1
     rows = [
-        line for line in result["text"].splitlines() if line.lstrip()[:2] in f"{'1.2.3.4.5.6.7.8.'}"
+        line for line in output.text.splitlines() if line.lstrip()[:2] in f"{'1.2.3.4.5.6.7.8.'}"
     ]
     assert [row.split(".")[0].strip() for row in rows] == list("12345678")
     # home says the motors alone: nothing tells the modes apart
@@ -191,7 +192,7 @@ def test_every_way_to_assemble_three_parallelograms_is_told_with_where_it_puts_t
 )  # fmt: skip
 def test_near_says_which_mode_is_meant(near, tmp_path):
     file = written(tmp_path, near=near)
-    result = close(file, out=file)
+    result = close(file, out=file).result
     assert result["warnings"] == []
     assert is_real(result["home"])
     mechanism = rd.load(file)
@@ -208,18 +209,18 @@ def test_near_says_which_mode_is_meant(near, tmp_path):
 
 def test_near_that_fits_several_modes_is_said(tmp_path):
     """Where the tool is does not tell how the parallelograms behind it are."""
-    result = close(written(tmp_path, near={"elbow": REAL["elbow"]}))
+    result = close(written(tmp_path, near={"elbow": REAL["elbow"]})).result
     (words,) = result["warnings"]
     assert words.startswith("near: modes 1, 2, 3, 4 fit it about equally well")
     # one is a little nearer than the other, which decides nothing
     near = {"elbow": REAL["elbow"], "triangle_pivot": -1.0, "upper_foot": -0.4}
-    (words,) = close(written(tmp_path, near=near))["warnings"]
+    (words,) = close(written(tmp_path, near=near)).result["warnings"]
     assert words.startswith("near: modes 1, 2 fit it about equally well")
 
 
 def test_a_home_far_from_near_is_warned_of(tmp_path):
     file = written(tmp_path)
-    modes = close(file)["assembly_modes"]
+    modes = close(file).result["assembly_modes"]
     crossed = next(mode["home"] for mode in modes if not is_real(mode["home"]))
     robot = closed_robots.palletiser(crossed) | {
         "near": {k: REAL[k] for k in ("elbow", "wrist", "level_foot")}

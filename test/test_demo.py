@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import robot_dynamics as rd
-from robot_dynamics.app.command import finite
+from robot_dynamics.app.commands.demo import command
 from robot_dynamics.app.demo import DEMOS
 from robot_dynamics.app.demo.bounds import Case, cases, track
 from robot_dynamics.app.demo.managed import NEEDED, missing_packages
@@ -30,9 +30,9 @@ from robot_dynamics.app.demo.record import read
 from robot_dynamics.app.demo.report import numbers
 from robot_dynamics.app.demo.robots import ROBOTS
 from robot_dynamics.app.demo.subject import Subject
-from robot_dynamics.app.schemas import output
 from robot_dynamics.errors import BackendError, InputError
 from robot_dynamics.motion.swing import Motion
+from robot_dynamics.outputs import finite
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 120.0
@@ -221,7 +221,7 @@ def disturbed(process: subprocess.Popen, until: float) -> None:
 def is_documented(result: dict[str, Any]) -> bool:
     """Whether `robot_dynamics schema demo` describes this output."""
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed here")
-    return bool(jsonschema.Draft202012Validator(output("demo")).is_valid(result))
+    return bool(jsonschema.Draft202012Validator(command.schema()).is_valid(result))
 
 
 def test_runs_with_and_without_sensors_are_compared_as_documented():
@@ -232,12 +232,12 @@ def test_runs_with_and_without_sensors_are_compared_as_documented():
         replace(run, label="1 alone"),
         replace(run, label="1 with sensors", error=run.error / 2),
     ]
-    found = numbers(subject, tracks)
+    places = {"picture": "a.png", "page": "a.html"}
+    found = numbers(subject, tracks, robot="polar", bounds=[], gears=None, **places)
     assert found["against"]["joints"] == pytest.approx([0.5])
     assert found["against"]["platform"] == []
-    result = {**found, "robot": "polar", "bounds": [], "picture": "a.png", "page": "a.html"}
-    assert is_documented(finite(result))
-    assert not is_documented(finite(result | {"against": {"first": "alone"}}))
+    assert is_documented(finite(found))
+    assert not is_documented(finite(found | {"against": {"first": "alone"}}))
 
 
 @pytest.mark.usefixtures("ros")

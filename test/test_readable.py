@@ -15,13 +15,13 @@ from robots import CONFIG, random_urdf
 import robot_dynamics as rd
 from robot_dynamics.app import tables
 from robot_dynamics.app.cli import main
-from robot_dynamics.app.command import finite
 from robot_dynamics.app.options import vector
 from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.app.tables import digits
 from robot_dynamics.description.files import writable, write_table
 from robot_dynamics.errors import InputError
 from robot_dynamics.mechanism import Inertial, Joint, Limits
+from robot_dynamics.outputs import finite
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_near_as_it_is_printed_means_the_mode_that_is_written(folder):
         robot = {**yaml.safe_load(blocks("yaml")[0]), "near": meant}
         file = place / "near.yaml"
         file.write_text(yaml.safe_dump(robot))
-        result = close(str(file))
+        result = close(str(file)).result
         assert result["warnings"] == []
         written = yaml.safe_load((place / "linkage.yaml").read_text())["home"]
         assert result["home"] == pytest.approx(written, abs=1e-9)

@@ -14,6 +14,7 @@ from ..dynamics.motors import tree_state
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
+from ..outputs import NUMBER, TEXT
 from ..scalar import Floats
 from .compare import LARGEST_LAGRANGE_EULER, coordinates
 
@@ -28,6 +29,14 @@ LARGEST_COMPILED = 12
 formulations run as generated Python for open chains, and are left out for closed ones"""
 
 
+KINDS = {
+    "disagreement": NUMBER.by_name("by formulation: the worst joint, relative to its scale"),
+    "disagreement_by_joint": NUMBER.by_name().by_name(),
+    "backends": TEXT.by_name("what ran, by formulation"),
+    "left_out": TEXT.by_name("reason, by formulation"),
+}
+
+
 def agreement(mechanism: Mechanism) -> dict[str, Any]:
     """Compare `InverseDynamics` in each formulation with Newton–Euler evaluated as it is written.
 
@@ -39,8 +48,7 @@ def agreement(mechanism: Mechanism) -> dict[str, Any]:
         mechanism: the robot.
 
     Returns:
-        disagreement: the worst joint for each formulation; disagreement_by_joint: all joints;
-        backends: the backends that ran; left_out: formulations that would take long, and why.
+        the values of `KINDS`.
     """
     bodies = len(mechanism.links) + len(mechanism.rotors)
     disagreement, by_joint, backends, left_out = {}, {}, {}, {}

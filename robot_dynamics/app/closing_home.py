@@ -17,6 +17,7 @@ from ..description.files import find, read_text, write_text
 from ..description.yaml_home import rounded, with_home
 from ..errors import InputError, listed, wrong
 from ..mechanism import Mechanism
+from ..outputs import COUNT, FILES, MATRIX, NULLABLE, NUMBER, ROBOT, TEXT, Output, record
 from ..scalar import Floats
 from . import plots
 from .tables import table
@@ -34,10 +35,27 @@ ABREAST = 4
 OBLIQUE = (0.45, 0.3)
 """How far the viewpoint is to the right and up if the robot is not planar"""
 
+_MODE = record(
+    home=NUMBER.by_name("rad or m"),
+    distance=NUMBER("from home, rad or fractions of the robot's size"),
+    condition=NULLABLE,
+    poses=MATRIX.by_name("4 × 4 in the base frame: the platform, and tip links"),
+)
+MODES = _MODE.listed("the assembly modes with the motors at home")
+OUTPUT = record(
+    robot=ROBOT,
+    home=NUMBER.by_name("rad or m, of the requested mode"),
+    moved=NUMBER.by_name("rad or m, from the given home"),
+    assembly_modes=MODES,
+    mode=COUNT("number of the one that is home, from 1"),
+    warnings=TEXT.listed(),
+    files=FILES.maybe(),
+)
+
 
 def close(
     source: str, *, out: str | None = None, mode: int | None = None, picture: str | None = None
-) -> dict[str, Any]:
+) -> Output:
     """Find a closed home of a description with loops, and all assembly modes for these motor
     positions.
 
@@ -50,9 +68,6 @@ def close(
         mode: the number of the assembly mode, from 1 on; None: the first, which is the one nearest
             to `near`, or, without `near`, the one found from the given home.
         picture: the file for a drawing of all modes side by side (PNG, SVG, PDF); None: none.
-
-    Returns:
-        the result of `robot_dynamics close`, as in its JSON Schema, and `text`.
 
     Raises:
         DescriptionError, ClosureError: the loops cannot be closed, or not with these motors.
@@ -73,20 +88,13 @@ def close(
     home = rounded({name: modes[chosen - 1].home[name] for name in mechanism.joint_names})
     # the joints that move most come first
     moved = {name: value - mechanism.home.get(name, 0.0) for name, value in home.items()}
-    result: dict[str, Any] = {
-        "robot": mechanism.name,
-        "home": home,
-        "moved": moved,
-        "assembly_modes": listing(mechanism, modes),
-        "mode": chosen,
-        "warnings": [],
-    }
-    lines = [f"{len(modes)} assembly mode{'s' * (len(modes) != 1)} found"]
-    lines += modes_table(result["assembly_modes"], "mode")
-    if mode is None and (alike := undecided(mechanism, modes)):
-        result["warnings"] = [undecided_note(mechanism, alike)]
-        lines += [f"warning: {words}" for words in result["warnings"]]
-    lines += [
+    listed_modes = listing(mechanism, modes)
+    alike = undecided(mechanism, modes) if mode is None else ()
+    doubts = [undecided_note(mechanism, alike)] if alike else []
+    lines = [
+        f"{len(modes)} assembly mode{'s' * (len(modes) != 1)} found",
+        *modes_table(listed_modes, "mode"),
+        *(f"warning: {words}" for words in doubts),
         f"home (mode {chosen}):",
         *(f"  {name}: {value:.12g}" for name, value in home.items()),
     ]
@@ -100,21 +108,24 @@ def close(
     if out is not None:
         _write(source, out, home)
         files["description"] = out
-    if files:
-        result["files"] = files
-        lines += [f"wrote {place}" for place in files.values()]
-    return {**result, "text": "\n".join(lines)}
+    lines += [f"wrote {place}" for place in files.values()]
+    result = OUTPUT.read(
+        robot=mechanism.name,
+        home=home,
+        moved=moved,
+        assembly_modes=listed_modes,
+        mode=chosen,
+        warnings=doubts,
+        files=files or None,
+    )
+    return Output(result, "\n".join(lines))
 
 
 def listing(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> list[dict[str, Any]]:
     """The assembly modes for JSON, with the poses of the platform and of the tip links."""
+    names = _ends(mechanism)
     return [
-        {
-            "home": dict(each.home),
-            "distance": each.distance,
-            "condition": each.condition,
-            "poses": {name: each.poses[name].homogeneous().tolist() for name in _ends(mechanism)},
-        }
+        _MODE.read(each, poses={name: each.poses[name].homogeneous() for name in names})
         for each in modes
     ]
 

@@ -7,21 +7,24 @@ Click is used instead of Typer because `--q 0.3 0.7` needs access to the parser,
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from itertools import takewhile
 from typing import Any
 
 import click
 
 from ..errors import RobotDynamicsError
+from ..outputs import TEXT, Output, Schema, finite, record
 
-Result = dict[str, Any]
-"""A command's result: either `text` is printed, or the rest as JSON; `exit_code` is 0 if omitted"""
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+FAILURE = record(error=TEXT("one line"))
+"""The output of any command with exit code 1 or 130"""
 
 STOPPED = 130
 """The exit code after SIGINT, as in shells"""
@@ -38,15 +41,20 @@ class Several(click.Option):
 
 
 class Command(click.Command):
-    """A command whose function returns a `Result`; it always has the option `--json`.
+    """A command whose function returns an `Output`; it always has the option `--json`.
 
     Args:
         args, options: those of `click.Command`.
+        output: where in this package the kind of its result is; default: the OUTPUT of its own
+            module. It is imported for its schema alone.
         examples: command lines for `--help`, without `robot_dynamics`.
     """
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **options: Any) -> None:
+    def __init__(
+        self, *args: Any, output: str = "", examples: Sequence[str] = (), **options: Any
+    ) -> None:
         super().__init__(*args, **options)
+        self.output = output or f"commands.{self.name}.OUTPUT"
         self.examples = tuple(examples)
         """Command lines for `--help`, without `robot_dynamics`"""
         self.params.append(click.Option(["--json"], is_flag=True, help="Print JSON."))
@@ -100,11 +108,10 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> int:
         """Run the command, print its result, and return the exit code."""
         as_json = ctx.params.pop("json")
-        ctx.meta["json"] = as_json
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                result: Result = super().invoke(ctx)
+                found: Output = super().invoke(ctx)
         except RobotDynamicsError as error:
             self._print_error(str(error), as_json)
             return 1
@@ -113,13 +120,11 @@ class Command(click.Command):
             return STOPPED
         for words in dict.fromkeys(str(each.message) for each in caught):
             print(f"warning: {words}", file=sys.stderr)
-        code = int(result.pop("exit_code", 0))
         try:
-            text = result.pop("text", None)
             if as_json:
-                print(self.as_json(result))
-            elif text:
-                print(text)
+                print(self.as_json(found.result))
+            elif found.text:
+                print(found.text)
             sys.stdout.flush()
         except BrokenPipeError:  # `| head` has seen enough
             _print_nothing_more()
@@ -127,10 +132,20 @@ class Command(click.Command):
             _print_nothing_more()
             print(f"robot_dynamics: the output: {error.strerror}", file=sys.stderr)
             return 1
-        return code
+        return found.exit_code
 
-    def as_json(self, result: Result) -> str:
-        """The result as JSON, in the form that `robot_dynamics schema COMMAND` describes."""
+    def schema(self) -> Schema:
+        """The JSON Schema of what it prints with --json: a result or an error."""
+        place, _, name = self.output.rpartition(".")
+        result = getattr(import_module(f"{__package__}.{place}"), name)
+        return {
+            "$schema": DIALECT,
+            "title": f"robot_dynamics {self.name} --json",
+            "anyOf": [result.schema, FAILURE.schema],
+        }
+
+    def as_json(self, result: dict[str, Any]) -> str:
+        """The result as JSON, in the form that `schema` describes."""
         return json.dumps(finite(result), allow_nan=False)
 
     def _print_error(self, message: str, as_json: bool) -> None:
@@ -155,14 +170,3 @@ class Progress:
         passed = time.monotonic() - self._begin
         if passed > QUIET:
             print(f"{passed:4.0f} s: {words}", file=sys.stderr, flush=True)
-
-
-def finite(value: Any) -> Any:
-    """Plain values for JSON: lists for arrays, null for the numbers that JSON lacks (nan, inf)."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(each) for each in value]
-    if hasattr(value, "tolist"):  # an array, or a number of one
-        return finite(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value

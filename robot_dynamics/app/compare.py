@@ -17,13 +17,26 @@ from ..errors import ClosureError, ClosureWarning
 from ..formulations import FORMULATIONS
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS
+from ..outputs import ACTUATED, FILES, JOINTS, NULLABLE, NUMBER, ROBOT, record
 from ..scalar import Floats
-from . import tables
+from . import gears, tables
 
 LARGEST_LAGRANGE_EULER = 10
 """Number of bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""
 SMALLEST_SHARE = 1e-3
 """Share of the default motion below which a motion is too small for a comparison"""
+
+_SHARES = NULLABLE.listed().by_name()
+OUTPUT = record(
+    robot=ROBOT,
+    joints=JOINTS,
+    actuated=ACTUATED,
+    share_of_motion=NUMBER("fraction of the default motion that keeps the loops closed"),
+    disagreement=_SHARES("of each formulation from Newton–Euler, one per torque"),
+    model_error=_SHARES("of each rotor model from the full one, one per torque"),
+    gears=gears.OUTPUT.or_null(),
+    files=FILES,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 from ..codegen import Function, Kernel
 from ..formulations.equations import Equations
 from ..mechanism import Inertial, Mechanism, Rotor
+from ..outputs import MATRIX, NULLABLE, NUMBER, record
 from ..scalar import Array, Floats, Scalar, array
 from .tables import table
 
@@ -37,6 +38,16 @@ class GearErrors:
     def worth(self) -> dict[str, list[float | None]]:
         """By kind of rotor and speed, the ratio above which the error exceeds WORTH, or None."""
         return {name: [_first(row) for row in rows] for name, rows in self.errors.items()}
+
+
+OUTPUT = record(
+    ratios=NUMBER.listed("|Γ| of every rotor").of(lambda _: RATIOS),
+    rates=NUMBER.listed("rad/s, the largest joint rate, for each speed of the motion"),
+    errors=MATRIX.by_name("by rotor model: error / largest torque, by rate and ratio"),
+    worth_from=NULLABLE.listed()
+    .by_name("by rotor model: ratio above which the full model is worthwhile, by rate")
+    .of(GearErrors.worth),
+)
 
 
 def gear_errors(mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats) -> GearErrors | None:
@@ -166,13 +177,3 @@ def text(found: GearErrors) -> list[str]:
             f"error of reflected rotors above {100 * WORTH:g} %, rotors {name}: " + ", ".join(words)
         )
     return lines
-
-
-def numbers(found: GearErrors) -> dict[str, Any]:
-    """The errors for JSON."""
-    return {
-        "ratios": RATIOS.tolist(),
-        "rates": found.rates.tolist(),
-        "errors": {name: rows.tolist() for name, rows in found.errors.items()},
-        "worth_from": found.worth(),
-    }

@@ -17,12 +17,14 @@ from ..dynamics import InverseDynamics
 from ..errors import listed
 from ..identification import Errors, Identification
 from ..identification.closed import ClosedIdentification
+from ..identification.files import OPEN_CHAIN_SUMMARY, SUMMARY
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Armature, Friction, Mechanism, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
 from ..mechanism.shown import Html
 from ..mechanism.transform import friction_at_joints
+from ..outputs import FILES, NUMBER, Kind, record
 from .report_page import LINES, Chart, Line, cards, page, page_table, standalone
 from .show.playing import recorded
 from .tables import percent
@@ -34,6 +36,15 @@ WITHIN = "95 % band of unfiltered efforts"
 LINK = '<p><a href="robot.html">See the robot move, and its torques</a></p>'
 
 TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"), ("rotors", "e"))
+
+_GAIN = record(gain=NUMBER("N·m or N per unit of effort"), standard_deviation=NUMBER)
+_OPEN_CHAIN = record(
+    **OPEN_CHAIN_SUMMARY.kinds,
+    files=FILES,
+    drive_gains=_GAIN.by_name("by joint, with --drive-gains").maybe(),
+)
+_CLOSED_CHAIN = record(**SUMMARY.kinds, files=FILES)("of a robot with loops")
+OUTPUT = Kind({"anyOf": [_OPEN_CHAIN.schema, _CLOSED_CHAIN.schema]})
 
 
 def write(result: Identification | ClosedIdentification, folder: Path) -> dict[str, Path]:

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from ..closure import Closer, assembly_modes, prepared
+from ..closure import assembly_modes, prepared
 from ..description import load
 from ..description.check import body, nearest_possible
 from ..description.files import find, read_text
@@ -17,16 +16,122 @@ from ..description.lines import yaml_line
 from ..description.schema import mistakes
 from ..description.yaml_text import plain
 from ..errors import DescriptionError, listed
-from ..mechanism import Friction, Inertial, Link, Mechanism
+from ..mechanism import Friction, Link, Mechanism, Rotor
+from ..outputs import (
+    ACTUATED,
+    COUNT,
+    FLAG,
+    JOINTS,
+    NOTES,
+    NULLABLE,
+    NUMBER,
+    ROBOT,
+    TENSOR,
+    TEXT,
+    Output,
+    record,
+)
+from .agreement import KINDS as AGREEMENT
 from .agreement import agreement
-from .closing_home import listing, modes_table
+from .closing_home import MODES, listing, modes_table
 from .compare import coordinates
 from .oddities import notes, oddities
 from .tables import table
 
 
-def report(source: str, *, strict: bool = False) -> dict[str, Any]:
-    """The robot, its warnings, and how well the kernels agree; also as `text` for people.
+def tips(mechanism: Mechanism) -> list[str]:
+    """The tip links."""
+    parents = {link.parent for link in mechanism.links}
+    return [link.name for link in mechanism.links if link.name not in parents]
+
+
+def _is_broken(link: Link) -> bool:
+    return any(body(link.inertial, link.name))
+
+
+def _is_bare(rotor: Rotor) -> bool:
+    return rotor.inertial.is_nothing and rotor.friction is None
+
+
+_VECTOR = NUMBER.listed(minItems=3, maxItems=3)
+_RATIOS = NUMBER.by_name("rotor rate / joint rate, by joint").of(lambda rotor: dict(rotor.ratios))
+_BODY = record(
+    parent=TEXT,
+    joint=TEXT.of("joint.name"),
+    mass=NUMBER("kg").of("inertial.mass"),
+    center_of_mass=_VECTOR("m, in the link's frame").of("inertial.center_of_mass"),
+    inertia=TENSOR("kg m², about the centre of mass, link axes").of("inertial.inertia"),
+    principal_moments=_VECTOR("kg m²").of(
+        lambda link: np.linalg.eigvalsh(np.asarray(link.inertial.inertia, dtype=float))
+    ),
+    broken=TEXT.listed("physical conditions that it violates").of(
+        lambda link: body(link.inertial, link.name)
+    ),
+    nearest_inertia=TENSOR("of the nearest physically consistent body")
+    .of(lambda link: nearest_possible(link.inertial).inertia if _is_broken(link) else None)
+    .maybe(),
+)
+_MOTION = record(
+    type=TEXT.of("joint.type"),
+    link=TEXT("its child link").of("name"),
+    follows=NUMBER.by_name("ratio by master joint; empty: it is independent").of(
+        lambda link: dict(link.joint.coupling.ratios) if link.joint.coupling else {}
+    ),
+    lower=NULLABLE("rad or m").of("joint.ends.lower"),
+    upper=NULLABLE("rad or m").of("joint.ends.upper"),
+    velocity=NULLABLE("rad/s or m/s").of("joint.ends.velocity"),
+    effort=NULLABLE("N·m or N").of("joint.ends.effort"),
+    gear_ratio=NULLABLE("rotor rate / joint rate"),
+)
+_ROTOR = record(
+    mount=TEXT,
+    gear_ratios=_RATIOS,
+    mass=NUMBER("kg").of("inertial.mass"),
+    axial_inertia=NUMBER("kg m²").of(lambda rotor: rotor.inertial.inertia[2, 2]),
+    friction=NUMBER.by_name("on the motor's side").of(
+        lambda rotor: (rotor.friction or Friction()).numbers
+    ),
+)
+_CLOSURE = record(
+    degrees_of_freedom=COUNT.of("mobility.degrees_of_freedom"),
+    redundant_rows=TEXT.listed().of(
+        lambda solver: [solver.geometry.rows[i] for i in solver.mobility.left_out]
+    ),
+    miss_at_home=NULLABLE.of(lambda solver: np.abs(solver.mobility.miss).max(initial=0.0)),
+    condition_at_home=NULLABLE.of("home.condition"),
+)
+_SURVEY = record(
+    robot=ROBOT.of("name"),
+    sound=FLAG("no warnings"),
+    warnings=TEXT.listed(),
+    notes=NOTES,
+    joints=JOINTS.of(coordinates),
+    actuated=ACTUATED.of("actuated_names"),
+    passive=TEXT.listed("joints without a motor, moved by the loops").of(
+        lambda robot: [name for name in robot.joint_names if name not in robot.actuated_names]
+    ),
+    sensed=TEXT.listed("passive joints with a sensor"),
+    degrees_of_freedom=COUNT,
+    base=TEXT,
+    tips=TEXT.listed("tip links").of(tips),
+    mass=NUMBER("kg, of everything that can move").of(
+        lambda robot: sum(link.inertial.mass for link in robot.links)
+    ),
+    motion=_MOTION.by_name("every moving joint"),
+    links=_BODY.by_name(),
+    rotors=_ROTOR.by_name().of(lambda robot: [x for x in robot.rotors if not _is_bare(x)]),
+    gears=_RATIOS.by_name("transmissions without a known rotor").of(
+        lambda robot: {x.name: dict(x.ratios) for x in robot.rotors if _is_bare(x)}
+    ),
+    loops=TEXT.listed().of(lambda robot: [loop.name for loop in robot.loops]),
+    closure=_CLOSURE("degrees of freedom, redundant rows, residual and condition at home").maybe(),
+    assembly_modes=MODES.maybe(),
+)
+OUTPUT = record(**_SURVEY.kinds, **AGREEMENT)
+
+
+def report(source: str, *, strict: bool = False) -> Output:
+    """The robot, its warnings, and how well the kernels agree; also as text for people.
 
     Args:
         source: the description's file.
@@ -37,7 +142,7 @@ def report(source: str, *, strict: bool = False) -> dict[str, Any]:
     """
     mechanism, found = survey(source, strict=strict)
     found |= agreement(mechanism)
-    return {**found, "text": text(found)}
+    return Output(found, text(found))
 
 
 def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, Any]]:
@@ -66,53 +171,33 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
         if strict:
             raise DescriptionError(complaint, name=source)
         complaints.append(complaint)
-    result: dict[str, Any] = {
-        "robot": mechanism.name,
-        "sound": not complaints,
-        "warnings": complaints,
-        "notes": list(notes(mechanism)),
-        "joints": list(coordinates(mechanism)),
-        "actuated": list(mechanism.actuated_names),
-        "passive": [x for x in mechanism.joint_names if x not in mechanism.actuated_names],
-        "sensed": list(mechanism.sensed),
-        "degrees_of_freedom": len(mechanism.joint_names),
-        "base": mechanism.base,
-        "tips": tips(mechanism),
-        "mass": float(sum(link.inertial.mass for link in mechanism.links)),
-        "motion": {link.joint.name: _motion(link, mechanism) for link in mechanism.moving},
-        "links": {link.name: _body(link) for link in mechanism.links},
-        "rotors": {
-            rotor.name: {
-                "mount": rotor.mount,
-                "gear_ratios": {name: float(ratio) for name, ratio in rotor.ratios},
-                "mass": float(rotor.inertial.mass),
-                "axial_inertia": float(rotor.inertial.inertia[2, 2]),
-                "friction": {
-                    name: float(x) for name, x in (rotor.friction or Friction()).numbers.items()
-                },
-            }
-            for rotor in mechanism.rotors
-            if not (rotor.inertial.is_nothing and rotor.friction is None)
-        },
-        "gears": {
-            rotor.name: {name: float(ratio) for name, ratio in rotor.ratios}
-            for rotor in mechanism.rotors
-            if rotor.inertial.is_nothing and rotor.friction is None
-        },
-        "loops": [loop.name for loop in mechanism.loops],
-    }
+    remarks = list(notes(mechanism))
+    freedom, at_home, modes = len(mechanism.joint_names), None, None
     if mechanism.loops:
-        result["closure"] = closure(solver)
-        modes = assembly_modes(mechanism)
-        result["assembly_modes"] = listing(mechanism, modes)
-        if len(modes) > 1 and not mechanism.near:
-            result["notes"].append(
-                f"home is one of {len(modes)} assembly modes with the motors there: is it the one "
+        at_home = _CLOSURE.read(solver)
+        freedom = at_home["degrees_of_freedom"]
+        found = assembly_modes(mechanism)
+        modes = listing(mechanism, found)
+        if len(found) > 1 and not mechanism.near:
+            remarks.append(
+                f"home is one of {len(found)} assembly modes with the motors there: is it the one "
                 "that was built? `robot_dynamics close FILE --picture modes.png` draws them, and "
                 "`near` in the description selects one"
             )
-        result["degrees_of_freedom"] = result["closure"]["degrees_of_freedom"]
-    return mechanism, result
+    ratios = {name: ratio for rotor in mechanism.rotors[::-1] for name, ratio in rotor.ratios}
+    return mechanism, _SURVEY.read(
+        mechanism,
+        sound=not complaints,
+        warnings=complaints,
+        notes=remarks,
+        degrees_of_freedom=freedom,
+        motion={
+            link.joint.name: _MOTION.read(link, gear_ratio=ratios.get(link.joint.name))
+            for link in mechanism.moving
+        },
+        closure=at_home,
+        assembly_modes=modes,
+    )
 
 
 def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionError:
@@ -132,65 +217,6 @@ def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionErro
     return DescriptionError(
         f"{error}; {listed(told)}", name=error.name, value=error.value, line=error.line
     )
-
-
-def closure(solver: Closer) -> dict[str, Any]:
-    """Degrees of freedom, redundant rows, closure residual and condition number of a closed
-    mechanism at home."""
-    found, rows = solver.mobility, solver.geometry.rows
-    return {
-        "degrees_of_freedom": found.degrees_of_freedom,
-        "redundant_rows": [str(rows[i]) for i in found.left_out],
-        "miss_at_home": float(np.abs(found.miss).max(initial=0.0)),
-        "condition_at_home": float(solver.home.condition),
-    }
-
-
-def tips(mechanism: Mechanism) -> list[str]:
-    """The tip links."""
-    parents = {link.parent for link in mechanism.links}
-    return [link.name for link in mechanism.links if link.name not in parents]
-
-
-def _motion(link: Link, mechanism: Mechanism) -> dict[str, Any]:
-    joint = link.joint
-    follows = joint.coupling.ratios if joint.coupling is not None else ()
-    return {
-        "type": joint.type,
-        "link": link.name,
-        "follows": {name: float(ratio) for name, ratio in follows},
-        **asdict(joint.ends),
-        "gear_ratio": next(
-            (
-                float(dict(rotor.ratios)[joint.name])
-                for rotor in mechanism.rotors
-                if joint.name in dict(rotor.ratios)
-            ),
-            None,
-        ),
-    }
-
-
-def _body(link: Link) -> dict[str, Any]:
-    solid = link.inertial
-    broken = [str(complaint) for complaint in body(solid, link.name)]
-    found = {
-        "parent": link.parent,
-        "joint": link.joint.name,
-        "mass": float(solid.mass),
-        "center_of_mass": [float(x) for x in solid.center_of_mass],
-        "inertia": _tensor(solid),
-        "principal_moments": np.linalg.eigvalsh(np.asarray(solid.inertia, dtype=float)).tolist(),
-        "broken": broken,
-    }
-    return found | ({"nearest_inertia": _tensor(nearest_possible(solid))} if broken else {})
-
-
-def _tensor(solid: Inertial) -> dict[str, float]:
-    return {
-        f"i{a}{b}": float(solid.inertia["xyz".index(a), "xyz".index(b)])
-        for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")
-    }
 
 
 def text(result: dict[str, Any]) -> str:

@@ -15,7 +15,22 @@ from ..description.files import find, read_text
 from ..description.xacro_process import expanded
 from ..errors import InputError
 from ..mechanism import Friction, Inertial, Rotor
-from ..scalar import Array, roll_pitch_yaw
+from ..outputs import (
+    ANYTHING,
+    COUNT,
+    EACH,
+    FLAG,
+    JOINTS,
+    NOTES,
+    NULLABLE,
+    NUMBER,
+    ROBOT,
+    TENSOR,
+    TEXT,
+    finite,
+    record,
+)
+from ..scalar import roll_pitch_yaw
 from .closed import ClosedIdentification
 from .identify import Identification
 
@@ -50,7 +65,7 @@ def save(result: Result, folder: Path) -> dict[str, Path]:
         folder.mkdir(parents=True, exist_ok=True)
         written = _descriptions(result, folder)
         written["report"] = folder / "report.json"
-        written["report"].write_text(json.dumps(summary(result), indent=1) + "\n")
+        written["report"].write_text(json.dumps(finite(summary(result)), indent=1) + "\n")
     except OSError as error:
         raise InputError(
             f"{folder}: it can't be written to ({error.strerror})", name=str(folder)
@@ -176,10 +191,7 @@ def _body(body: Inertial) -> dict[str, Any]:
     return {
         "mass": float(body.mass),
         "center_of_mass": [float(c) for c in body.center_of_mass],
-        "inertia": {
-            f"i{a}{b}": float(body.inertia["xyz".index(a), "xyz".index(b)])
-            for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")
-        },
+        "inertia": TENSOR.read(body.inertia),
     }
 
 
@@ -204,97 +216,92 @@ def _rotor(rotor: Rotor) -> dict[str, Any]:
     }
 
 
+_ERRORS = record(
+    duration=NULLABLE("s"),
+    torque_rms=EACH.of("torque"),
+    identified_rms=EACH.of("identified"),
+    described_rms=EACH.of("described"),
+    identified=EACH.of("relative"),
+    described=EACH.of("relative_described"),
+    identified_unfiltered_rms=EACH.of("unfiltered"),
+)
+_PARAMETER = record(identified=NULLABLE, described=NULLABLE, standard_deviation=NULLABLE)
+_DOUBT = record(
+    joint=TEXT,
+    factor=NUMBER("from its efforts to torques"),
+    why=TEXT,
+    error=NUMBER("of the best possible robot, relative to the efforts").of("before"),
+    error_with_factor=NUMBER.of("after"),
+    sure=FLAG("nothing was fitted to its efforts"),
+)
+_ZERO = record(
+    joint=TEXT,
+    offset=NULLABLE("rad or m, to be added to its positions; null: cannot be told").of(
+        lambda zero: zero.offset if zero.told else None
+    ),
+    deviation=NULLABLE.of(lambda zero: zero.deviation if zero.told else None),
+    misses_less=NUMBER("share by which it makes held-out errors smaller").of("less"),
+    doubtful=FLAG("its encoder's zero may be off"),
+)
+_CONTACT = record(
+    recording=TEXT.of("source"),
+    joint=TEXT,
+    begin=NUMBER("s since the recording's first stamp"),
+    end=NUMBER,
+    most=NUMBER("N·m or N, largest unexplained torque"),
+    times=NUMBER("ratio of that to the usual residual"),
+)
+_EXCITATION = record(
+    condition_number=NULLABLE.of("condition"),
+    identifiable=COUNT,
+    told_by_the_data=NULLABLE.of("told"),
+)
+
+
+def _parameters(result: Result) -> dict[str, dict[str, float]]:
+    deviations = np.sqrt(np.diag(result.covariance))
+    return {
+        name: {
+            "identified": value,
+            "described": result.described_parameters[name],
+            "standard_deviation": deviation,
+        }
+        for (name, value), deviation in zip(result.parameters.items(), deviations, strict=True)
+    }
+
+
+SUMMARY = record(
+    robot=ROBOT.of("mechanism.name"),
+    joints=JOINTS.of("unseen.joints"),
+    errors=record(unseen=_ERRORS, fitted=_ERRORS).of(lambda result: result),
+    parameters=_PARAMETER.by_name().of(_parameters),
+    kept=TEXT("from the description, as it predicts better: nothing, bodies, everything"),
+    unexplained=NULLABLE.listed(
+        "N·m or N, by joint: deviation of the efforts that the parameters do not explain"
+    ).of("band.residual"),
+    notes=NOTES,
+    warnings=TEXT.listed(),
+)
+"""The content of report.json, of a robot with loops"""
+OPEN_CHAIN_SUMMARY = record(
+    **SUMMARY.kinds,
+    friction=ANYTHING.by_name()
+    .by_name()
+    .of(lambda result: {x: _friction(result.mechanism.joint(x).friction) for x in result.joints}),
+    excitation=_EXCITATION,
+    doubts=_DOUBT.listed(),
+    zeros=_ZERO.listed(),
+    contacts=_CONTACT.listed(),
+    weight_of_the_description=NULLABLE.of("fit.gamma"),
+    cutoff=NULLABLE.by_name("Hz, by recording").of("cutoffs"),
+    duration=NUMBER("s"),
+    locked=NUMBER.by_name("rad or m"),
+)
+"""The same of other robots"""
+
+
 def summary(result: Result) -> dict[str, Any]:
     """The content of report.json."""
-    if isinstance(result, ClosedIdentification):
-        return {
-            **_common(result),
-            "joints": list(result.unseen.joints),
-            "errors": {"unseen": _errors(result.unseen), "fitted": _errors(result.fitted)},
-        }
-    return {
-        **_common(result),
-        "joints": list(result.joints),
-        "errors": {"unseen": _errors(result.errors), "fitted": _errors(result.fitted)},
-        "friction": {
-            name: _friction(result.mechanism.joint(name).friction) for name in result.joints
-        },
-        "excitation": {
-            "condition_number": result.excitation.condition,
-            "identifiable": result.excitation.identifiable,
-            "told_by_the_data": result.excitation.told,
-        },
-        "doubts": [
-            {
-                "joint": each.joint,
-                "factor": each.factor,
-                "why": each.why,
-                "error": each.before,
-                "error_with_factor": each.after,
-                "sure": each.sure,
-            }
-            for each in result.doubts
-        ],
-        "zeros": [
-            {
-                "joint": each.joint,
-                "offset": each.offset if each.told else None,
-                "deviation": each.deviation if each.told else None,
-                "misses_less": each.less,
-                "doubtful": each.doubtful,
-            }
-            for each in result.zeros
-        ],
-        "contacts": [
-            {
-                "recording": each.source,
-                "joint": each.joint,
-                "begin": each.begin,
-                "end": each.end,
-                "most": each.most,
-                "times": each.times,
-            }
-            for each in result.contacts
-        ],
-        "weight_of_the_description": result.fit.gamma,
-        "cutoff": result.cutoffs,
-        "duration": result.duration,
-        "locked": result.locked,
-    }
-
-
-def _common(result: Result) -> dict[str, Any]:
-    """The part that is common to robots with and without loops."""
-    deviations = np.sqrt(np.diag(result.covariance))
-    before = result.described_parameters
-    return {
-        "robot": result.mechanism.name,
-        "parameters": {
-            name: {
-                "identified": value,
-                "described": before[name],
-                "standard_deviation": float(deviation),
-            }
-            for (name, value), deviation in zip(result.parameters.items(), deviations, strict=True)
-        },
-        "kept": result.kept,
-        "unexplained": _numbers(result.band.residual),
-        "notes": list(result.notes),
-        "warnings": list(result.warnings),
-    }
-
-
-def _numbers(values: Array) -> list[float | None]:
-    return [float(x) if np.isfinite(x) else None for x in values]
-
-
-def _errors(errors: Any) -> dict[str, Any]:
-    return {
-        "duration": errors.duration,
-        "torque_rms": _numbers(errors.torque),
-        "identified_rms": _numbers(errors.identified),
-        "described_rms": _numbers(errors.described),
-        "identified": _numbers(errors.relative),
-        "described": _numbers(errors.relative_described),
-        "identified_unfiltered_rms": _numbers(errors.unfiltered),
-    }
+    is_closed = isinstance(result, ClosedIdentification)
+    found: dict[str, Any] = (SUMMARY if is_closed else OPEN_CHAIN_SUMMARY).read(result)
+    return found

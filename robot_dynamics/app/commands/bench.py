@@ -10,17 +10,28 @@ from typing import Any
 import click
 import numpy as np
 
-from ..command import Command, Result
+from ...outputs import COUNT, JOINTS, NUMBER, ROBOT, TEXT, Output, record
+from ..command import Command
 
 SIX_AXIS = "package://robot_dynamics/urdf/six_axis.urdf"
 ROWS = 20_000
 PATIENCE = 0.3
 """The duration of each measurement, s"""
 
+OUTPUT = record(
+    robot=ROBOT,
+    joints=JOINTS,
+    backend=TEXT,
+    ready_s=NUMBER("s"),
+    call_us=NUMBER.by_name("µs per call"),
+    rows=COUNT.maybe(),
+    batch_us_a_state=NUMBER("µs").maybe(),
+)
+
 
 @click.command("bench", cls=Command, examples=["bench", "bench robot.urdf"])
 @click.argument("file", metavar="[FILE]", type=click.Path(), default=SIX_AXIS)
-def command(file: str) -> Result:
+def command(file: str) -> Output:
     """Time calls and batches on this machine.
 
     Without FILE, it times the six-axis arm.
@@ -52,7 +63,7 @@ def command(file: str) -> Result:
     ]
     result: dict[str, Any] = {
         "robot": mechanism.name,
-        "joints": list(dynamics.joint_names),
+        "joints": dynamics.joint_names,
         "backend": dynamics.backend,
         "ready_s": ready,
         "call_us": times,
@@ -62,7 +73,7 @@ def command(file: str) -> Result:
         each = _median(lambda: dynamics(batch, batch, batch)) / ROWS * 1e6
         result |= {"rows": ROWS, "batch_us_a_state": each}
         lines.append(f"torques of {ROWS} states in one call: {each:.3f} µs per state")
-    return {**result, "text": "\n".join(lines)}
+    return Output(OUTPUT.read(result), "\n".join(lines))
 
 
 def _median(call: Callable[[], Any]) -> float:

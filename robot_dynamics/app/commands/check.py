@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import click
 
-from ..command import Command, Result
+from ...outputs import Output
+from ..command import Command
 from ..options import description, flag
 
 
 @click.command(
-    "check", cls=Command, examples=["check robot.urdf", "check config/rrr.yaml --strict --json"]
+    "check",
+    cls=Command,
+    output="report.OUTPUT",
+    examples=["check robot.urdf", "check config/rrr.yaml --strict --json"],
 )
 @description
 @flag("--strict", "Treat warnings as errors.")
-def command(file: str, strict: bool) -> Result:
+def command(file: str, strict: bool) -> Output:
     """Check a description and its kernels.
 
     Print the robot as it was read, anything suspicious in it, and how closely the kernels of all

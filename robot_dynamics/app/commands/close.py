@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import click
 
-from ..command import Command, Result
+from ...outputs import Output
+from ..command import Command
 from ..options import description, number, path
 
 
 @click.command(
     "close",
     cls=Command,
+    output="closing_home.OUTPUT",
     examples=[
         "close robot.yaml --picture modes.png",
         "close robot.yaml --mode 2 --out robot.yaml",
@@ -26,7 +28,7 @@ from ..options import description, number, path
     type=int,
 )
 @path("--picture", "FILE", "Draw the assembly modes into this file.")
-def command(file: str, out: str | None, mode: int | None, picture: str | None) -> Result:
+def command(file: str, out: str | None, mode: int | None, picture: str | None) -> Output:
     """Find a home in which the loops are closed.
 
     The home in the description may be an estimate: its motor positions are kept, as long as the

@@ -11,8 +11,9 @@ import click
 import numpy as np
 
 from ...errors import InputError
+from ...outputs import Output
 from ...scalar import Floats
-from ..command import Command, Result
+from ..command import Command
 from ..options import description, home, number, one_a_joint, path, vector
 
 LONGEST = 100_000
@@ -27,6 +28,7 @@ def _start(name: str, default: str) -> Callable[..., Any]:
 @click.command(
     "compare",
     cls=Command,
+    output="compare.OUTPUT",
     examples=[
         "compare config/three_axis.yaml",
         "compare config/five_bar.yaml --duration 0.05 --picture torques.png --page motion.html",
@@ -49,7 +51,7 @@ def command(
     step: float,
     picture: str | None,
     page: str | None,
-) -> Result:
+) -> Output:
     """Compare torques along one motion, by every formulation and rotor model.
 
     The page of --page animates the robot along the motion, and plots the torques by term, by
@@ -57,7 +59,7 @@ def command(
     """
     from ...description import load
     from .. import gears as by_gear
-    from ..compare import compare, constant_acceleration, coordinates, table, within_reach
+    from ..compare import OUTPUT, compare, constant_acceleration, coordinates, table, within_reach
 
     if picture:
         from .. import plots
@@ -104,14 +106,14 @@ def command(
         name = f"the motion compared, {duration:g} s"
         drawn["page"] = str(played(file, mechanism, Path(page), States(name, time, *motion)))
         text += f"\npage: {page}"
-    return {
-        "robot": mechanism.name,
-        "joints": list(names),
-        "actuated": list(mechanism.actuated_names),
-        "share_of_motion": share,
-        "disagreement": {name: row.tolist() for name, row in compared.disagreement().items()},
-        "model_error": {name: row.tolist() for name, row in compared.model_error().items()},
-        "gears": by_gear.numbers(geared) if geared else None,
-        "files": drawn,
-        "text": text,
-    }
+    result = OUTPUT.read(
+        robot=mechanism.name,
+        joints=names,
+        actuated=mechanism.actuated_names,
+        share_of_motion=share,
+        disagreement=compared.disagreement(),
+        model_error=compared.model_error(),
+        gears=geared,
+        files=drawn,
+    )
+    return Output(result, text)

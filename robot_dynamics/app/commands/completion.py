@@ -7,14 +7,17 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from ..command import Command, Result
+from ...outputs import TEXT, Output, record
+from ..command import Command
 
 SHELLS = ("bash", "zsh", "fish")
+
+OUTPUT = record(shell=TEXT, script=TEXT)
 
 
 @click.command("completion", cls=Command, examples=[f"completion {shell}" for shell in SHELLS])
 @click.argument("shell", type=click.Choice(SHELLS))
-def command(shell: str) -> Result:
+def command(shell: str) -> Output:
     """Print a shell's completion script.
 
     \b
@@ -27,4 +30,4 @@ def command(shell: str) -> Result:
     found = get_completion_class(shell)
     assert found is not None
     script = found(cli, {}, "robot_dynamics", "_ROBOT_DYNAMICS_COMPLETE").source()
-    return {"shell": shell, "script": script, "text": script}
+    return Output({"shell": shell, "script": script}, script)

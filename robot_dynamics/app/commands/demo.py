@@ -6,21 +6,24 @@ from __future__ import annotations
 
 import click
 
-from ..command import Command, Result
+from ...outputs import Output
+from ..command import Command
 from ..demo import CONTROLLER, DEMOS, run
 from ..options import path
 
 
 @click.command(
-    "demo", cls=Command, examples=["demo polar", "demo rrr --output pictures/", "demo controller"]
+    "demo",
+    cls=Command,
+    output="demo.controlled.OUTPUT",
+    examples=["demo polar", "demo rrr --output pictures/", "demo controller"],
 )
 @click.argument("robot", type=click.Choice((*DEMOS, CONTROLLER)))
 @path("--output", "DIR", "Folder for the picture and the page (default: this one).")
-@click.pass_context
-def command(ctx: click.Context, robot: str, output: str | None) -> Result:
+def command(robot: str, output: str | None) -> Output:
     """Track a motion with a simulated robot, with and without feed-forward.
 
     `controller` runs the six-axis arm under a real controller manager (ros2_control), with the node
     and with the generated controller.
     """
-    return run(robot, output=output, as_json=ctx.meta["json"])
+    return run(robot, output=output)

@@ -9,11 +9,31 @@ import click
 
 from ...errors import InputError
 from ...formulations import FORMULATIONS
-from ..command import Command, Progress, Result
+from ...outputs import ACTUATED, JOINTS, NOTES, NULLABLE, TEXT, Output, record
+from ..command import Command, Progress
 from ..options import flag, model
 
 FORMATS = ("text", "latex", "markdown", "html")
 ENERGIES = "energies"
+
+
+_MATRIX = TEXT.listed().listed("row by row").or_null()
+OUTPUT = record(
+    joints=JOINTS.of("joint_names"),
+    actuated=ACTUATED.of(lambda found: getattr(found, "actuated_names", found.joint_names)),
+    torques=TEXT.listed("expressions in SymPy's syntax, as those that follow").of(
+        lambda found: [*found.torques]
+    ),
+    intermediates=TEXT.by_name("symbol: expression, in an order to compute them in").of(
+        lambda found: dict(found.intermediates)
+    ),
+    latex=TEXT.of(lambda found: found.latex()),
+    parameters=NULLABLE.by_name("symbol: the description's value"),
+    D=_MATRIX.of(lambda found: getattr(found, "D", None)),
+    C=_MATRIX.of(lambda found: getattr(found, "C", None)),
+    g=TEXT.listed().or_null().of(lambda found: [*found.g] if hasattr(found, "g") else None),
+    notes=NOTES.of(lambda found: getattr(found, "notes", ())),
+)
 
 
 @click.command(
@@ -55,7 +75,7 @@ def command(
     out: str | None,
     parameters: str,
     no_simplify: bool,
-) -> Result:
+) -> Output:
     """Derive the equations of motion in symbols.
 
     FILE is a robot; with --formulation energies also a YAML of `coordinates`, `kinetic` and
@@ -94,28 +114,4 @@ def command(
     if out is not None:
         write_text(out, text if text.endswith("\n") else text + "\n")
         text = f"written: {out}"
-    return {**_as_json(found), "text": text}
-
-
-def _as_json(found: Any) -> Result:
-    """The output of `derive --json`, with expressions as text in SymPy's syntax."""
-
-    def entries(name: str) -> list[list[str]] | None:
-        values = getattr(found, name, None)
-        if values is None:
-            return None
-        return [[str(x) for x in values.row(i)] for i in range(values.rows)]
-
-    gravity = getattr(found, "g", None)
-    return {
-        "joints": list(found.joint_names),
-        "actuated": list(getattr(found, "actuated_names", found.joint_names)),
-        "torques": [str(entry) for entry in found.torques],
-        "D": entries("D"),
-        "C": entries("C"),
-        "g": None if gravity is None else [str(x) for x in gravity],
-        "intermediates": {str(symbol): str(value) for symbol, value in found.intermediates},
-        "latex": found.latex(),
-        "parameters": {str(symbol): value for symbol, value in found.parameters.items()},
-        "notes": list(getattr(found, "notes", ())),
-    }
+    return Output(OUTPUT.read(found), text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ...errors import InputError, wrong
-from ..command import Command, Progress, Result
+from ...outputs import COUNT, FILES, JOINTS, NOTES, NULLABLE, NUMBER, ROBOT, Kind, Output, record
+from ..command import Command, Progress
 from ..options import number, path, several
 from ..tables import percent
 from ..tables import table as aligned
@@ -21,6 +22,37 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Distances that are printed; --json has all"""
+
+_SCORE = record(log_det=NULLABLE, condition=NULLABLE, excited=COUNT)
+
+
+def _by_joint(name: str, joints: str = "joints") -> Kind:
+    return NULLABLE.by_name("by joint").of(
+        lambda margins: dict(zip(getattr(margins, joints), getattr(margins, name), strict=True))
+    )
+
+
+OUTPUT = record(
+    robot=ROBOT.of("mechanism.name"),
+    joints=JOINTS,
+    duration=NUMBER("s").of("motion.duration"),
+    harmonics=COUNT.of("motion.series.harmonics"),
+    start=NUMBER.by_name("rad or m").of(
+        lambda found: dict(zip(found.joints, found.motion.start, strict=True))
+    ),
+    parameters=COUNT.of("after.parameters"),
+    before=_SCORE("of a simple swing of each joint"),
+    after=_SCORE,
+    shares_of_limits=record(
+        position=_by_joint("position"),
+        rate=_by_joint("rate"),
+        acceleration=_by_joint("acceleration"),
+        effort=_by_joint("effort", "independent"),
+    ).of("margins"),
+    rooms=NUMBER.by_name("m, clearance to obstacles").of("margins.rooms"),
+    notes=NOTES,
+    files=FILES,
+)
 
 
 @click.command(
@@ -79,7 +111,7 @@ def command(
     margin: float,
     harmonics: int | None,
     seed: int,
-) -> Result:
+) -> Output:
     """Find an exciting motion to record for identification."""
     from ...identification.clearance import regions
     from ...identification.excitation import excite
@@ -106,41 +138,7 @@ def command(
     )
     progress("drawing")
     files = save(found, place)
-    return {
-        **_numbers(found),
-        "files": {name: str(path) for name, path in files.items()},
-        "text": _text(found, files),
-    }
-
-
-def _score(score: Score) -> dict[str, Any]:
-    return {
-        "log_det": score.log_det,
-        "condition": score.condition,
-        "excited": score.excited,
-    }
-
-
-def _numbers(found: Excitement) -> Result:
-    margins = found.margins
-    return {
-        "robot": found.mechanism.name,
-        "joints": list(found.joints),
-        "duration": found.motion.duration,
-        "harmonics": found.motion.series.harmonics,
-        "start": dict(zip(found.joints, found.motion.start, strict=True)),
-        "parameters": found.after.parameters,
-        "before": _score(found.before),
-        "after": _score(found.after),
-        "shares_of_limits": {
-            "position": dict(zip(margins.joints, margins.position.tolist(), strict=True)),
-            "rate": dict(zip(margins.joints, margins.rate.tolist(), strict=True)),
-            "acceleration": dict(zip(margins.joints, margins.acceleration.tolist(), strict=True)),
-            "effort": dict(zip(found.joints, margins.effort.tolist(), strict=True)),
-        },
-        "rooms": margins.rooms,
-        "notes": list(found.notes),
-    }
+    return Output(OUTPUT.read(found, files=files), _text(found, files))
 
 
 def _text(found: Excitement, files: dict[str, Path]) -> str:

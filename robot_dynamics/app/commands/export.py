@@ -8,8 +8,20 @@ from typing import Any
 
 import click
 
-from ..command import Command, Result
+from ...outputs import COUNT, JOINTS, ROBOT, TEXT, Output, record
+from ..command import Command
 from ..options import flag, model, number, path, several
+
+_SIZE = record(compiler=TEXT, code=COUNT("bytes"), stack=COUNT("bytes"))
+OUTPUT = record(
+    robot=ROBOT,
+    prefix=TEXT,
+    joints=JOINTS,
+    files=TEXT.listed(),
+    operations=COUNT.by_name("by function"),
+    size=_SIZE.or_null(),
+    package=TEXT("name of the ROS package of a controller").maybe(),
+)
 
 
 @click.command(
@@ -71,7 +83,7 @@ def command(
     friction_smoothing: float,
     link: str | None,
     force: bool,
-) -> Result:
+) -> Output:
     """Export the dynamics as C source, as a ros2_control controller, or as an FMU.
 
     For a robot with loops, and in an FMU, the C code is that of the controller: terms, gravity,
@@ -106,16 +118,18 @@ def command(
 
         write = {"controller": write_package, "fmu": write_fmu, "header": write_source}[kind]
         del model["terms"]
-        return write(file, out, **model, prefix=prefix, force=force)
-    return export(
-        file,
-        out,
-        **model,
-        prefix=prefix,
-        lang=lang,
-        force=force,
-        functions=functions or USUAL,
-        precision=precision,
-        friction_smoothing=friction_smoothing,
-        link=link,
-    )
+        found = write(file, out, **model, prefix=prefix, force=force)
+    else:
+        found = export(
+            file,
+            out,
+            **model,
+            prefix=prefix,
+            lang=lang,
+            force=force,
+            functions=functions or USUAL,
+            precision=precision,
+            friction_smoothing=friction_smoothing,
+            link=link,
+        )
+    return Output(OUTPUT.read(found), found["text"])

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...errors import InputError, listed, wrong
 from ...mechanism import Inertial
-from ..command import Command, Progress, Result
+from ...outputs import Output
+from ..command import Command, Progress
 from ..options import flag, motor_efforts, path, recordings, several
 from ..tables import percent, table
 
@@ -29,6 +30,7 @@ NOT_BETTER = 3
 @click.command(
     "identify",
     cls=Command,
+    output="identification_report.OUTPUT",
     examples=[
         "identify robot.urdf recording/ --out identified/",
         "identify robot.urdf day1.mcap day2.mcap --validate day3.mcap --out identified/",
@@ -95,7 +97,7 @@ def command(
     workers: int | None,
     scheduler: str | None,
     reading: dict[str, Any],
-) -> Result:
+) -> Output:
     """Identify a model from recordings of the moving robot.
 
     A RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file. Of a robot with loops it has the
@@ -130,13 +132,17 @@ def command(
     files = save(result, folder)
     progress("drawing")
     files |= write(result, folder)
-    return {
-        **summary(result),
-        **_told(gains),
-        "files": {name: str(path) for name, path in files.items()},
-        "exit_code": NOT_BETTER if strict and result.kept != "nothing" else 0,
-        "text": "\n".join([*_lines(gains), _text(result, [*files.values()])]),
-    }
+    told = summary(result) | {"files": {name: str(path) for name, path in files.items()}}
+    if gains is not None:
+        told["drive_gains"] = {
+            name: {"gain": gain, "standard_deviation": gains.deviations[name]}
+            for name, gain in gains.gains.items()
+        }
+    return Output(
+        told,
+        "\n".join([*_lines(gains), _text(result, [*files.values()])]),
+        NOT_BETTER if strict and result.kept != "nothing" else 0,
+    )
 
 
 def _load(text: str | None, recordings: Sequence[str]) -> tuple[str, Inertial]:
@@ -159,17 +165,6 @@ def _load(text: str | None, recordings: Sequence[str]) -> tuple[str, Inertial]:
     return link, Inertial(
         mass, np.array([x, y, z]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     )
-
-
-def _told(gains: DriveGains | None) -> Result:
-    if gains is None:
-        return {}
-    return {
-        "drive_gains": {
-            name: {"gain": gain, "standard_deviation": gains.deviations[name]}
-            for name, gain in gains.gains.items()
-        }
-    }
 
 
 def _lines(gains: DriveGains | None) -> list[str]:

@@ -12,9 +12,32 @@ import numpy as np
 
 from ...description.files import write_bytes
 from ...errors import InputError, listed
-from ..command import Command, Result
+from ...outputs import ACTUATED, FILES, JOINTS, MATRIX, NUMBER, ROBOT, TEXT, Output, record
+from ..command import Command
 from ..options import home, model, motions, number, one_a_joint, path, vector
 from ..tables import table
+
+_STATE = NUMBER.listed("one for each joint, SI units")
+OUTPUT = record(
+    robot=ROBOT,
+    joints=JOINTS,
+    actuated=ACTUATED,
+    states=TEXT.listed("x: the joints, then the rate of each").of("state_names"),
+    state_units=TEXT.listed(),
+    inputs=TEXT.listed("u: the motors' joints").of("input_names"),
+    input_units=TEXT.listed(),
+    files=FILES,
+    A=MATRIX("of one state; those of a motion are in the file").maybe(),
+    B=MATRIX.maybe(),
+    q=_STATE.maybe(),
+    qd=_STATE.maybe(),
+    qdd=_STATE.maybe(),
+    tau=NUMBER.listed("one per motor, N·m or N").maybe(),
+    poles=MATRIX("real and imaginary parts, 1/s")
+    .of(lambda found: np.stack([found.poles.real, found.poles.imag], axis=-1))
+    .maybe(),
+)
+ARRAYS = ("A", "B", "q", "qd", "qdd", "tau")
 
 
 @click.command(
@@ -50,7 +73,7 @@ def command(
     friction_smoothing: float,
     out: str | None,
     reading: dict[str, Any],
-) -> Result:
+) -> Output:
     """Linearise the equations of motion: A and B about a state or along a motion.
 
     With x = [q; qd] and u = tau, d(δx)/dt = A δx + B δu. Without --tau, the torques are those at
@@ -80,34 +103,27 @@ def command(
         found = dynamics.linearize(moving.q, moving.qd, torques)
         more = {"time": moving.time}
     poles = found.poles
-    result: Result = {
-        "robot": mechanism.name,
-        "joints": list(names),
-        "actuated": list(motors),
-        "states": list(found.state_names),
-        "state_units": list(found.state_units),
-        "inputs": list(found.input_names),
-        "input_units": list(found.input_units),
-        "files": {},
-    }
+    if motion is not None and out is None:
+        raise InputError("--motion: expected --out FILE.npz for the matrices of all states")
+    lines = _lines(found, poles) if motion is None else []
     if out is not None:
         _write(out, found, poles, more)
-        result["files"] = {"arrays": out}
-    wrote = [f"wrote {out}"] if out is not None else []
-    if motion is None:
-        result |= {
-            name: getattr(found, name).tolist() for name in ("A", "B", "q", "qd", "qdd", "tau")
-        }
-        result["poles"] = [[float(x.real), float(x.imag)] for x in poles]
-        return {**result, "text": "\n".join([*_lines(found, poles), *wrote])}
-    if not wrote:
-        raise InputError("--motion: expected --out FILE.npz for the matrices of all states")
-    slowest, fastest = np.nanmin(poles.real), np.nanmax(poles.real)
-    wrote.append(
-        f"A {found.A.shape}, B {found.B.shape}; real parts of the poles from {slowest:.4g} to "
-        f"{fastest:.4g} 1/s"
+        lines.append(f"wrote {out}")
+    if motion is not None:
+        slowest, fastest = np.nanmin(poles.real), np.nanmax(poles.real)
+        lines.append(
+            f"A {found.A.shape}, B {found.B.shape}; real parts of the poles from {slowest:.4g} to "
+            f"{fastest:.4g} 1/s"
+        )
+    result = OUTPUT.read(
+        found,
+        robot=mechanism.name,
+        joints=names,
+        actuated=motors,
+        files={} if out is None else {"arrays": out},
+        **({} if motion is None else dict.fromkeys((*ARRAYS, "poles"))),
     )
-    return {**result, "text": "\n".join(wrote)}
+    return Output(result, "\n".join(lines))
 
 
 def _lines(found: Any, poles: Any) -> list[str]:
@@ -146,7 +162,7 @@ def _pole(x: complex, beside: float) -> str:
 
 
 def _write(out: str, found: Any, poles: Any, more: dict[str, Any]) -> None:
-    arrays = {name: getattr(found, name) for name in ("A", "B", "q", "qd", "qdd", "tau")}
+    arrays = {name: getattr(found, name) for name in ARRAYS}
     names = {
         "states": np.array(found.state_names),
         "state_units": np.array(found.state_units),

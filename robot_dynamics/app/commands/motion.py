@@ -10,8 +10,43 @@ from typing import Any
 import click
 
 from ...formulations.equations import TERMS
-from ..command import Command, Progress, Result
+from ...outputs import COUNT, FILES, MATRIX, MODEL, NOTES, NULLABLE, NUMBER, TEXT, Output, record
+from ..command import Command, Progress
 from ..options import description, motions, path, rotors_option, terms_option
+
+_DRIVE = record(
+    peak_torque=NULLABLE("N·m or N").of(lambda drive: drive.peak(drive.torque)),
+    rms_torque=NULLABLE("N·m or N").of("rms"),
+    peak_rate=NULLABLE("rad/s or m/s").of(lambda drive: drive.peak(drive.rate)),
+    peak_power=NULLABLE("W").of(lambda drive: drive.peak(drive.power)),
+    driven=NULLABLE("J delivered"),
+    braked=NULLABLE("J absorbed"),
+    torque_share=NULLABLE("fraction of the limit"),
+    rate_share=NULLABLE("fraction of the limit"),
+)
+_RANGE = record(
+    lower=NUMBER("rad or m"),
+    upper=NUMBER("rad or m"),
+    home=NUMBER("rad or m"),
+    ends=TEXT.listed("what limits it at each end"),
+    conditions=NULLABLE.listed("of the passive Jacobian at each end"),
+    without_torque=MATRIX("intervals too near a singularity"),
+    share=NULLABLE("fraction of the motor's travel with torques"),
+    places=NUMBER.listed("rad or m, from lower to upper"),
+    passive_conditions=NULLABLE.listed("condition numbers at those places"),
+)
+OUTPUT = record(
+    **MODEL,
+    duration=NUMBER("s"),
+    states=COUNT,
+    lost=COUNT("states that the robot cannot reach"),
+    energy=NULLABLE("J, delivered minus absorbed"),
+    drives=record(joints=_DRIVE.by_name(), motors=_DRIVE.by_name()),
+    beyond=TEXT.listed("limits that are exceeded"),
+    ranges=_RANGE.by_name("range of each motor, the others at home"),
+    notes=NOTES,
+    files=FILES,
+)
 
 
 @click.command(
@@ -36,7 +71,7 @@ def command(
     rotors: str,
     terms: Sequence[str],
     reading: dict[str, Any],
-) -> Result:
+) -> Output:
     """Compute torque, rate, power and energy of joints and motors along a motion.
 
     MOTION is a JointTrajectory as YAML, a CSV with a time and JOINT/position (and JOINT/velocity),
@@ -71,33 +106,16 @@ def command(
 
         written["robot"] = played(file, mechanism, Path(out) / "robot.html", moving, rotors)
     words = text(found, moving, reach)
-    return {
-        "robot": mechanism.name,
-        "joints": list(dynamics.joint_names),
-        "actuated": list(dynamics.actuated_names),
-        "duration": float(moving.time[-1] - moving.time[0]),
-        "states": len(moving.time),
-        "lost": found.lost,
-        "energy": found.energy,
-        "drives": {
-            kind: {
-                drive.name: {
-                    "peak_torque": drive.peak(drive.torque),
-                    "rms_torque": drive.rms,
-                    "peak_rate": drive.peak(drive.rate),
-                    "peak_power": drive.peak(drive.power),
-                    "driven": drive.driven,
-                    "braked": drive.braked,
-                    "torque_share": drive.torque_share,
-                    "rate_share": drive.rate_share,
-                }
-                for drive in some
-            }
-            for kind, some in (("joints", found.joints), ("motors", found.motors))
-        },
-        "beyond": [words for each in (*found.joints, *found.motors) for words in each.beyond],
-        "ranges": {each.name: each.numbers for each in reach.ranges},
-        "notes": list(moving.notes),
-        "files": {name: str(path) for name, path in written.items()},
-        "text": "\n".join([words, *(f"wrote {path}" for path in written.values())]),
-    }
+    result = OUTPUT.read(
+        dynamics,
+        duration=moving.time[-1] - moving.time[0],
+        states=len(moving.time),
+        lost=found.lost,
+        energy=found.energy,
+        drives=found,
+        beyond=[words for each in (*found.joints, *found.motors) for words in each.beyond],
+        ranges=reach.ranges,
+        notes=moving.notes,
+        files=written,
+    )
+    return Output(result, "\n".join([words, *(f"wrote {path}" for path in written.values())]))

@@ -9,9 +9,21 @@ from typing import Any
 
 import click
 
-from ..command import Command, Progress, Result
+from ...outputs import FILES, JOINTS, NOTES, NULLABLE, NUMBER, TEXT, Output, record
+from ..command import Command, Progress
 from ..options import motor_efforts, path, recordings
 from ..tables import percent, table
+
+OUTPUT = record(
+    joints=JOINTS,
+    descriptions=TEXT.listed().of("labels"),
+    errors=NULLABLE.listed()
+    .listed("by description, one for each joint: fraction of the torque")
+    .of("relative"),
+    duration=NUMBER("s"),
+    notes=NOTES,
+    files=FILES,
+)
 
 
 @click.command(
@@ -30,7 +42,7 @@ def command(
     out: str,
     motor_efforts: bool,
     reading: dict[str, Any],
-) -> Result:
+) -> Output:
     """Compare models' torques with measured ones.
 
     RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file.
@@ -54,12 +66,4 @@ def command(
         *(f"note: {note}" for note in result.notes),
         *(f"wrote {path}" for path in written.values()),
     ]
-    return {
-        "joints": list(result.joints),
-        "descriptions": list(result.labels),
-        "errors": [errors.tolist() for errors in result.relative],
-        "duration": result.duration,
-        "notes": list(result.notes),
-        "files": {name: str(path) for name, path in written.items()},
-        "text": "\n".join(lines),
-    }
+    return Output(OUTPUT.read(result, files=written), "\n".join(lines))

@@ -7,15 +7,19 @@ import json
 
 import click
 
-from ..command import Command, Result
-from ..schemas import SCHEMAS, output
+from ...outputs import Kind, Output
+from ..command import Command
+from . import COMMANDS
 
 DESCRIPTION = "description"
 
+OUTPUT = Kind({"type": "object"})
+
 
 @click.command("schema", cls=Command, examples=["schema description", "schema torque --json"])
-@click.argument("what", type=click.Choice([DESCRIPTION, *SCHEMAS]))
-def command(what: str) -> Result:
+@click.argument("what", type=click.Choice([DESCRIPTION, *COMMANDS]))
+@click.pass_context
+def command(ctx: click.Context, what: str) -> Output:
     """Print a JSON Schema: of descriptions, or of a command's --json output.
 
     An editor with YAML's language server checks and completes a robot.yaml that begins with
@@ -30,5 +34,9 @@ def command(what: str) -> Result:
 
         schema = of_descriptions()
     else:
-        schema = output(what)
-    return {**schema, "text": json.dumps(schema, indent=2, ensure_ascii=False)}
+        from ..cli import cli
+
+        found = cli.get_command(ctx, what)
+        assert isinstance(found, Command)
+        schema = found.schema()
+    return Output(schema, json.dumps(schema, indent=2, ensure_ascii=False))

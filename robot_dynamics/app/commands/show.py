@@ -9,8 +9,11 @@ from pathlib import Path
 
 import click
 
-from ..command import Command, Progress, Result
+from ...outputs import FILES, FLAG, NOTES, ROBOT, Output, record
+from ..command import Command, Progress
 from ..options import description, flag, path, rotors_option
+
+OUTPUT = record(robot=ROBOT, files=FILES, opened=FLAG("whether a browser opened it"), notes=NOTES)
 
 
 @click.command(
@@ -27,7 +30,7 @@ from ..options import description, flag, path, rotors_option
 @flag("--no-open", "Do not open a browser.")
 @flag("--sensed", "For a robot with loops: use the readings of its sensed joints as well.")
 @rotors_option
-def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str) -> Result:
+def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str) -> Output:
     """Write an interactive HTML page of a robot in 3-D.
 
     It has sliders for the state, a payload and gravity; torques term by term, D, C and g, energies,
@@ -55,13 +58,10 @@ def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str
     lines += [f"note: {each}" for each in left_out]
     if out is None and not no_open and not is_opened:
         lines.append("no browser was found: open the file in one")
-    return {
-        "robot": mechanism.name,
-        "files": {"page": path},
-        "opened": is_opened,
-        "notes": left_out,
-        "text": "\n".join(lines),
-    }
+    result = OUTPUT.read(
+        robot=mechanism.name, files={"page": path}, opened=is_opened, notes=left_out
+    )
+    return Output(result, "\n".join(lines))
 
 
 def _opened(path: Path) -> bool:

@@ -9,9 +9,28 @@ from typing import Any
 import click
 
 from ...mechanism import Mechanism
-from ..command import Command, Result
+from ...outputs import MODEL, NOTES, NULLABLE, NUMBER, TEXT, Output, record
+from ..command import Command
 from ..options import flag, home, model, one_a_joint, vector
 from ..tables import digits
+
+OUTPUT = record(
+    **MODEL,
+    q=NUMBER.listed("rad or m"),
+    qd=NUMBER.listed("rad/s or m/s"),
+    qdd=NUMBER.listed("rad/s² or m/s²"),
+    torques=NULLABLE.listed("N·m or N"),
+    units=record(q=TEXT.listed(), torques=TEXT.listed()),
+    formulation=TEXT,
+    rotors=TEXT,
+    terms=TEXT.listed(),
+    notes=NOTES,
+    motors=record(
+        names=TEXT.listed(),
+        drive=NUMBER.listed("N·m, electromagnetic torque of the motor"),
+        gear=NUMBER.listed("N·m, at the input of the gear"),
+    ).maybe(),
+)
 
 
 def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
@@ -43,7 +62,7 @@ def command(
     qdd: Sequence[str],
     motor: bool,
     sensed: bool,
-) -> Result:
+) -> Output:
     """Compute the joint torques at a state."""
     from ...description import load
     from ...dynamics import InverseDynamics
@@ -60,16 +79,6 @@ def command(
     notes = _beyond(mechanism, names, *state[:2], tau)
     lengths = [mechanism.joint(name).unit for name in names]
     efforts = [mechanism.joint(name).effort_unit for name in driven]
-    result: Result = {
-        "robot": mechanism.name,
-        "joints": list(names),
-        **dict(zip(("q", "qd", "qdd"), state, strict=True)),
-        "actuated": list(driven),
-        "torques": list(tau.values()),
-        "units": {"q": lengths, "torques": efforts},
-        **model,
-        "notes": notes,
-    }
     lines = []
     if not q:
         places = (
@@ -81,16 +90,26 @@ def command(
         f"{name}: {digits(value, size)} {unit}"
         for (name, value), unit in zip(tau.items(), efforts, strict=True)
     ]
+    motors = None
     if motor:
-        drive, gear = (side.tolist() for side in dynamics.motor_torques(*state))
-        result["motors"] = {"names": list(dynamics.motor_names), "drive": drive, "gear": gear}
+        drive, gear = dynamics.motor_torques(*state)
+        motors = {"names": dynamics.motor_names, "drive": drive, "gear": gear}
         size = max(map(abs, drive), default=0.0)
         lines += [
             f"motor {name}: drive {digits(field, size)} N·m, gear {digits(shaft, size)} N·m"
             for name, field, shaft in zip(dynamics.motor_names, drive, gear, strict=True)
         ]
     lines += [f"note: {each}" for each in notes]
-    return {**result, "text": "\n".join(lines)}
+    result = OUTPUT.read(
+        dynamics,
+        **dict(zip(("q", "qd", "qdd"), state, strict=True)),
+        torques=tau.values(),
+        units={"q": lengths, "torques": efforts},
+        **model,
+        notes=notes,
+        motors=motors,
+    )
+    return Output(result, "\n".join(lines))
 
 
 def _beyond(

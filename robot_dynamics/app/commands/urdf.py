@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import click
 
-from ..command import Command, Result
+from ...outputs import FILES, ROBOT, TEXT, Output, record
+from ..command import Command
 from ..options import description, flag, path
+
+OUTPUT = record(robot=ROBOT, urdf=TEXT("the file's text"), files=FILES.maybe())
 
 
 @click.command(
@@ -20,7 +23,7 @@ from ..options import description, flag, path
 @description
 @path("--out", "FILE", "Output file (default: standard output).")
 @flag("--world", "Fix the base to a link `world`, as Gazebo expects.")
-def command(file: str, out: str | None, world: bool) -> Result:
+def command(file: str, out: str | None, world: bool) -> Output:
     """Write a robot as URDF with simple shapes for its links.
 
     For RViz, Gazebo, Pinocchio and MuJoCo. What URDF cannot express is left out, with a warning.
@@ -31,8 +34,9 @@ def command(file: str, out: str | None, world: bool) -> Result:
 
     mechanism = load(file)
     text = urdf(mechanism, world=world)
-    result: Result = {"robot": mechanism.name, "urdf": text}
-    if out is None:
-        return {**result, "text": text.rstrip("\n")}
-    write_text(out, text)
-    return {**result, "files": {"urdf": out}, "text": f"wrote {out}"}
+    files = None
+    if out is not None:
+        write_text(out, text)
+        files = {"urdf": out}
+    result = OUTPUT.read(robot=mechanism.name, urdf=text, files=files)
+    return Output(result, f"wrote {out}" if files else text.rstrip("\n"))

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from ...outputs import Output
 from .robots import ROBOTS
 
 DEMOS = tuple(ROBOTS)
@@ -16,16 +16,15 @@ CONTROLLER = "controller"
 controller"""
 
 
-def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) -> dict[str, Any]:
+def run(robot: str, *, output: str | Path | None = None) -> Output:
     """Run a demo: processes over DDS, a table, a picture.
 
     Args:
         robot: one of DEMOS, or CONTROLLER.
         output: the folder for the picture; None: the working directory.
-        as_json: leave out `text`, as for JSON output?
 
     Returns:
-        the measurements, and the same as a table in `text`.
+        the measurements, and the same as a table.
 
     Raises:
         InputError: the robot is unknown, or `output` is not a folder.
@@ -35,7 +34,7 @@ def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) 
     if robot == CONTROLLER:
         from . import controlled
 
-        return controlled.demonstrate(Path("." if output is None else output), quiet=as_json)
+        return controlled.demonstrate(Path("." if output is None else output))
     from .demonstration import demonstrate
 
-    return demonstrate(robot, Path("." if output is None else output), quiet=as_json)
+    return demonstrate(robot, Path("." if output is None else output))

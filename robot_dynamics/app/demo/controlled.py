@@ -12,13 +12,15 @@ import numpy as np
 
 from ...description import load
 from ...description.files import find, writable
+from ...outputs import NULLABLE, NUMBER, ROBOT, TEXT, Kind, Output, record
 from ..plots import errors_over_time
 from ..tables import table
 from .demonstration import Stages, check_extras, check_output, terminable
 from .managed import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced
+from .report import OUTPUT as DEMO
 from .robots import ROBOTS
 
-ROBOT = "six_axis"
+ROBOT_NAME = "six_axis"
 SHOWN = {
     "PD": "PD alone",
     "node": "PD + the node, over topics",
@@ -27,19 +29,44 @@ SHOWN = {
 }
 
 
-def demonstrate(folder: Path, *, quiet: bool) -> dict[str, Any]:
+def _ages(run: Run) -> list[float]:
+    """The age of the torques; 0 if they are of the same period as the state."""
+    if run.way != "node" or run.ages is None:
+        return [0.0, 0.0, 0.0]
+    ages = run.ages[np.isfinite(run.ages)]
+    found: list[float] = np.quantile(ages, [0.5, 0.99, 1.0]).tolist() if len(ages) else [np.nan] * 3
+    return found
+
+
+RUN = record(
+    way=TEXT,
+    rms=NULLABLE("rad or m"),
+    largest=NULLABLE("rad or m"),
+    late=NULLABLE("s, delay of the motion"),
+    age=NULLABLE.listed("s, of the torques: median, 99 % quantile, maximum").of(_ages),
+)
+_CONTROLLED = record(
+    robot=ROBOT,
+    update_rate=NUMBER("Hz"),
+    bandwidth=NUMBER("rad/s"),
+    runs=RUN.listed(),
+    picture=TEXT,
+)
+OUTPUT = Kind({"anyOf": [DEMO.schema, _CONTROLLED("of `demo controller`").schema]})
+
+
+def demonstrate(folder: Path) -> Output:
     """Run the demo; see `robot_dynamics.app.demo.run`.
 
     Args:
         folder: the folder for the picture.
-        quiet: leave out `text`?
     """
     check_output(folder)
     check_extras()
     check_sourced()
     writable(folder)
     show = Stages("demo controller")
-    demo = ROBOTS[ROBOT]
+    demo = ROBOTS[ROBOT_NAME]
     with terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         file = str(find(demo.description))
         robot = ManagedRobot(file, load(file), np.array(demo.motion.start), Path(scratch))
@@ -56,29 +83,10 @@ def demonstrate(folder: Path, *, quiet: bool) -> dict[str, Any]:
         panels = [("largest |error| of all joints (rad)", lines)]
         drawn = errors_over_time(folder / "controller_demo.png", title, panels)
         show.end()
-    result = {
-        "robot": ROBOT,
-        "update_rate": RATE,
-        "bandwidth": BANDWIDTH,
-        "runs": [numbers(run) for run in runs],
-        "picture": str(drawn),
-    }
-    return result if quiet else {**result, "text": text(result)}
-
-
-def numbers(run: Run) -> dict[str, Any]:
-    """The run's errors (rad or m), the delay of the motion (s), and the age of the torques (s) as
-    median, 99 % quantile and maximum, which are 0 if they are from the same period."""
-    ages = np.zeros(1) if run.ages is None else run.ages[np.isfinite(run.ages)]
-    quantiles = np.quantile(ages, [0.5, 0.99, 1.0]).tolist() if len(ages) else [np.nan] * 3
-    has_age = run.way == "node"
-    return {
-        "way": run.way,
-        "rms": run.rms,
-        "largest": run.largest,
-        "late": run.late,
-        "age": quantiles if has_age else [0.0, 0.0, 0.0],
-    }
+    result = _CONTROLLED.read(
+        robot=ROBOT_NAME, update_rate=RATE, bandwidth=BANDWIDTH, runs=runs, picture=drawn
+    )
+    return Output(result, text(result))
 
 
 def text(result: dict[str, Any]) -> str:

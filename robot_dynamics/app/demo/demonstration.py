@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from ...description.files import find, writable
 from ...errors import BackendError, InputError, choices, wrong
+from ...outputs import Output
 from .bounds import bounds
 from .processes import Processes
 from .record import Track, progress, read
@@ -40,13 +40,12 @@ DEADLINE = 60.0
 """s of wall time without any progress after which a run has failed"""
 
 
-def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
+def demonstrate(robot: str, folder: Path) -> Output:
     """Run a demo; see `robot_dynamics.app.demo.run`.
 
     Args:
         robot: one of `ROBOTS`.
         folder: the folder for the picture.
-        quiet: leave out `text`?
     """
     if robot not in ROBOTS:
         raise wrong(InputError, "robot", robot, choices(ROBOTS))
@@ -71,15 +70,14 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
         drawn = picture(robot, subject, tracks, folder)
         show("page")
         page = played_page(subject, tracks[-1], folder / f"{robot}_demo.html")
-        geared = gear_table(subject, folder / f"{robot}_demo_gears.png") if demo.geared else None
+        geared, lines = None, list[str]()
+        if demo.geared:
+            geared, lines = gear_table(subject, folder / f"{robot}_demo_gears.png")
         show.end()
-    result = {"robot": robot, **numbers(subject, tracks), "bounds": rows, "picture": str(drawn)}
-    result["page"] = str(page)
-    words = text(result)
-    if geared:
-        result |= geared[0]
-        words = "\n".join([words, *geared[1]])
-    return result if quiet else {**result, "text": words}
+    result = numbers(
+        subject, tracks, robot=robot, bounds=rows, picture=drawn, page=page, gears=geared
+    )
+    return Output(result, "\n".join([text(result), *lines]))
 
 
 def _sound_run(run: Run, subject: Subject, scratch: Path, show: Stages) -> Track:

@@ -9,12 +9,43 @@ from typing import Any
 
 import numpy as np
 
+from ...outputs import COUNT, EACH, JOINTS, NOTES, NULLABLE, NUMBER, ROBOT, TEXT, record
+from .. import gears
 from ..tables import table
 from .record import Track
 from .subject import Subject
 
 GEARED_STATES = 400
 """Number of states along the motion at which torques are compared by gear ratio"""
+
+_RUN = record(
+    label=TEXT,
+    rms=EACH,
+    peak=EACH,
+    rms_ratio=EACH,
+    peak_ratio=EACH,
+    platform=NULLABLE.by_name().or_null(),
+)
+_AGAINST = record(first=TEXT, second=TEXT, joints=NULLABLE.listed(), platform=NULLABLE.listed())
+OUTPUT = record(
+    robot=ROBOT,
+    joints=JOINTS,
+    units=TEXT.listed("of q"),
+    update_rate=NUMBER("Hz").of("demo.update_rate"),
+    delay=COUNT("periods").of("demo.delay"),
+    bandwidth=NUMBER("rad/s").of("demo.bandwidth"),
+    notes=NOTES.of("demo.notes"),
+    p_gains=NUMBER.listed(),
+    d_gains=NUMBER.listed(),
+    runs=_RUN.listed(),
+    against=_AGAINST(
+        "RMS errors of the second kind of run divided by those of the first, by draw"
+    ).or_null(),
+    bounds=record(case=TEXT, age=NUMBER("s"), ratio=NULLABLE).listed(),
+    picture=TEXT,
+    page=TEXT("that animates the last run"),
+    gears=gears.OUTPUT.maybe(),
+)
 
 
 def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path) -> Path:
@@ -58,31 +89,21 @@ def _conditions(rate: float, delay: int) -> str:
     )
 
 
-def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
-    """The measurements, for JSON."""
-    demo, alone = subject.demo, tracks[0]
-    return {
-        "joints": list(subject.joints),
-        "units": subject.units,
-        "update_rate": demo.update_rate,
-        "delay": demo.delay,
-        "bandwidth": demo.bandwidth,
-        "notes": list(demo.notes),
-        "p_gains": subject.p_gains,
-        "d_gains": subject.d_gains,
-        "runs": [
-            {
-                "label": track.label,
-                "rms": track.rms.tolist(),
-                "peak": track.peak.tolist(),
-                "rms_ratio": (alone.rms / track.rms).tolist(),
-                "peak_ratio": (alone.peak / track.peak).tolist(),
-                "platform": _platform(track, alone),
-            }
-            for track in tracks
-        ],
-        "against": _against(demo.against, tracks),
-    }
+def numbers(subject: Subject, tracks: Sequence[Track], **more: Any) -> dict[str, Any]:
+    """The result, of which `more` are the values that are not of the runs."""
+    alone = tracks[0]
+    runs = [
+        _RUN.read(
+            track,
+            rms_ratio=alone.rms / track.rms,
+            peak_ratio=alone.peak / track.peak,
+            platform=_platform(track, alone),
+        )
+        for track in tracks
+    ]
+    against = _against(subject.demo.against, tracks)
+    found: dict[str, Any] = OUTPUT.read(subject, runs=runs, against=against, **more)
+    return found
 
 
 def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str, Any] | None:
@@ -105,7 +126,7 @@ def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str,
     return {"first": ends[0], "second": ends[1], "joints": joints, "platform": platform}
 
 
-def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]] | None:
+def gear_table(subject: Subject, path: Path) -> tuple[gears.GearErrors | None, list[str]]:
     """The error of reflected rotors on the demo's path, by gear ratio.
 
     Args:
@@ -113,17 +134,17 @@ def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]]
         path: the picture to write.
 
     Returns:
-        ({"gears": numbers}, lines), or None if the robot has no such rotors.
+        the errors, None if the robot has no such rotors, and the lines.
     """
-    from .. import gears, plots
+    from .. import plots
 
     motion = subject.demo.motion
     time = np.linspace(0.0, motion.duration, GEARED_STATES)
     found = gears.gear_errors(subject.mechanism, *motion(time))
     if found is None:
-        return None
+        return None, []
     drawn = plots.gears(path, f"{subject.mechanism.name}: the demo's way", found)
-    return {"gears": gears.numbers(found)}, ["", *gears.text(found), f"picture: {drawn}"]
+    return found, ["", *gears.text(found), f"picture: {drawn}"]
 
 
 def _platform(track: Track, alone: Track) -> dict[str, float] | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -80,21 +79,6 @@ class Range:
             return "beyond"
         inside = any(a <= place <= b for a, b in self.without_torque)
         return "singular" if inside else "torques"
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """The range for JSON."""
-        return {
-            "lower": self.lower,
-            "upper": self.upper,
-            "home": self.home,
-            "ends": list(self.ends),
-            "conditions": list(self.conditions),
-            "without_torque": [list(each) for each in self.without_torque],
-            "share": self.share,
-            "places": self.places.tolist(),
-            "passive_conditions": self.passive_conditions.tolist(),
-        }
 
 
 @dataclass(frozen=True, eq=False)

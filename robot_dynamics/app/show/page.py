@@ -12,9 +12,9 @@ from typing import Any
 from ...dynamics import InverseDynamics
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism
+from ...outputs import finite
 from ...scalar import is_zero
 from ...version import version
-from ..command import finite
 from ..report_page import THEME
 from .facts import Facts
 from .programs import FORMULATION, Choices, programs
