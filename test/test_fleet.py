@@ -215,29 +215,51 @@ def test_a_script_that_every_process_would_run_anew_is_told_so(logs, tmp_path):
     assert 'if __name__ == "__main__":' in last
 
 
-def test_the_command_line_starts_processes_and_an_interrupt_ends_them(logs, tmp_path):
+def test_the_command_line_starts_processes(logs, tmp_path):
     command = [sys.executable, "-m", "robot_dynamics", "identify", ROBOT, *logs, "--workers", "2"]
     done = subprocess.run(
         [*command, "--out", str(tmp_path / "a")], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a" / "identified.yaml").exists()
-    long = [*command, *(20 * logs), "--out", str(tmp_path / "b")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_ends_the_processes_too(number, logs, tmp_path):
+    command = [sys.executable, "-m", "robot_dynamics", "identify", ROBOT, "--workers", "2"]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     with subprocess.Popen(
-        long, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as running:
+        [*command, *(20 * logs), "--out", str(tmp_path / "b")],
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    ) as running:  # fmt: skip
         assert running.stderr is not None
         for line in running.stderr:
             if ": 1 of" in line:
                 break
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
-        rest = running.stderr.read()
-        assert running.wait(30) == 130, rest
+        if number == signal.SIGINT:
+            os.killpg(running.pid, number)  # as a terminal does
+        else:
+            running.send_signal(number)
+        code = running.wait(30)
+        rest = "" if number == signal.SIGKILL else running.stderr.read()
+        assert code == (-number if number == signal.SIGKILL else 130), rest
     assert "Traceback" not in rest
     end = time.monotonic() + 10  # for multiprocessing's own process, which sees ours end
     while time.monotonic() < end and is_there(running.pid):
         time.sleep(0.1)
     assert not is_there(running.pid)
+    if number != signal.SIGKILL:
+        assert not [*scratch.glob("robot_dynamics*")]
+
+
+def test_no_more_processes_are_started_than_there_are_recordings(logs):
+    with fleet_at(None, 200, 1) as fleet:
+        assert fleet.workers == 1
+    for workers in (0, 257, 100_000, True):
+        with pytest.raises(InputError, match="workers: .*1 to 256"):
+            fleet_at(None, workers)
 
 
 def slow_to_send(source: str) -> bytes:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -25,6 +26,8 @@ from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.identification import Recording, Stream, read, table
 from robot_dynamics.identification.bombs import BLOCK, MAGIC, _gives, refuse_bomb
 from robot_dynamics.identification.files import roll_pitch_yaw
+from robot_dynamics.identification.preparation import prepare
+from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.stamps import even_stretches
 from robot_dynamics.identification.unknowns import match
 from robot_dynamics.mechanism import Friction, Inertial
@@ -182,7 +185,7 @@ def test_a_broken_table_is_one_clear_line(tmp_path, text, words):
 def test_a_table_of_very_many_columns_is_one_clear_line(tmp_path, truth):
     names = [f"j{k}" for k in range(5_000)]
     header = ",".join(["time", *(f"{name}/{x}" for name in names for x in ("position", "effort"))])
-    rows = "\n".join(",".join([f"{k}", *["0.1"] * (2 * len(names))]) for k in range(4))
+    rows = "\n".join(",".join([f"{0.1 * k}", *["0.1"] * (2 * len(names))]) for k in range(4))
     path = tmp_path / "wide.csv"
     path.write_text(f"{header}\n{rows}\n")
     found = read(path)
@@ -199,7 +202,24 @@ def test_what_is_no_recording_is_one_clear_line(tmp_path):
     (tmp_path / "broken.mcap").write_bytes(b"\x89MCAP0\r\n" + bytes(100))
     (tmp_path / "broken.db3").write_bytes(b"not a database")
     (tmp_path / "a.bin").write_bytes(b"")
-    names = ("nowhere", "broken.mcap", "broken.db3", "a.bin", ".", "n" * 300, "~nobody.here/a.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    os.mkfifo(tmp_path / "pipe.mcap")
+    (tmp_path / "device.csv").symlink_to("/dev/zero")
+    (tmp_path / "wide.csv").write_text("time,a/position," + "x" * 2**24)
+    (tmp_path / "sparse.csv").write_text("time,a/position\n0,1\n")
+    os.truncate(tmp_path / "sparse.csv", 2**30)
+    (tmp_path / "utf16.csv").write_text("time,a/position\n0,1\n", encoding="utf-16")
+    endless = ("pipe.csv", "pipe.mcap", "device.csv", "wide.csv", "sparse.csv", "utf16.csv")
+    names = (
+        *endless,
+        "nowhere",
+        "broken.mcap",
+        "broken.db3",
+        "a.bin",
+        ".",
+        "n" * 300,
+        "~nobody.here/a.csv",
+    )
     for name in names:
         with pytest.raises(RobotDynamicsError) as caught:
             read(name if name.startswith("~") else tmp_path / name)
@@ -723,3 +743,69 @@ def test_strict_tells_a_fit_that_lost_to_the_description(tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["kept"] != "nothing"
     assert (tmp_path / "out" / "identified.yaml").exists()
+
+
+def test_rows_without_a_time_are_counted_and_the_first_is_named(truth, tmp_path):
+    path = csv_of(recording(truth, 12.0, 100.0, noise=0.02), tmp_path / "a.csv")
+    lines = path.read_text().splitlines()
+    for k, word in ((40, "1e999"), (41, "nan"), (90, "")):
+        lines[k] = ",".join([word, *lines[k].split(",")[1:]])
+    path.write_text("\n".join(lines))
+    found = read(path)
+    (note,) = found.notes
+    assert note == "rows without a time were dropped: 3, such as row 41"
+    assert note in prepare(found, found.names, 10.0).notes
+    # where too little is left, it says where the rest went
+    path.write_text("\n".join([*lines[:100], *("," + x.split(",", 1)[1] for x in lines[100:])]))
+    with pytest.raises(
+        RecordingError, match=r"too short: .*rows without a time were dropped: 1[01]"
+    ):
+        prepare(read(path), found.names, 10.0)
+
+
+def test_milliseconds_are_not_taken_for_seconds(tmp_path):
+    rows = [f"{k},{0.1 * k}" for k in range(50)]
+    (tmp_path / "a.csv").write_text("\n".join(["time,a/position", *rows]))
+    with pytest.raises(RecordingError, match="it grows by 1, expected at most 0.5 s.*time_ms"):
+        read(tmp_path / "a.csv")
+
+
+def test_replay_asks_what_identify_asks(truth, tmp_path):
+    (stream,) = recording(truth, 12.0, 100.0, noise=0.02).streams
+    turned = np.degrees(stream.position)
+    degrees = Recording(
+        "log", (replace(stream, position=turned, velocity=np.full_like(turned, np.nan)),)
+    )
+    notes = replay([truth], degrees, cutoff=10.0).notes
+    assert any(
+        "are they in degrees" in each or "are the positions in rad" in each for each in notes
+    )
+    small = Recording("log", (replace(stream, effort=1000 * stream.effort),))
+    notes = replay([truth], small, cutoff=10.0).notes
+    assert sum("joint torques in N·m" in each for each in notes) == 3
+    assert not any(
+        "?" in each for each in replay([truth], Recording("log", (stream,)), cutoff=10.0).notes
+    )
+
+
+@pytest.mark.parametrize("command", ["identify", "replay"])
+def test_what_cannot_be_written_is_told_before_anything_is_computed(
+    command, tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "file").write_text("")
+    robot = str(Path(__file__).parents[1] / "urdf" / "six_axis.urdf")
+    for place in ("file", "file/below"):
+        # the recording does not exist, which would be said otherwise
+        assert main([command, robot, str(tmp_path / "no.csv"), "--out", str(tmp_path / place)]) == 1
+        assert "expected a folder" in capsys.readouterr().err
+
+
+def test_a_file_name_that_is_not_utf_8_is_escaped(truth, tmp_path):
+    robot = Path(__file__).parents[1] / "urdf" / "six_axis.urdf"
+    mechanism = rd.load(robot)
+    log = csv_of(recording(mechanism, 10.0, 100.0, noise=0.02), tmp_path / "a.csv")
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/x\xff.csv")
+    log.rename(odd)
+    out = tmp_path / "out"
+    assert main(["replay", str(robot), odd, "--cutoff", "10", "--out", str(out)]) == 0
+    assert any("x\\udcff.csv" in page.read_text() for page in out.glob("*.html"))

@@ -16,7 +16,7 @@ import click
 
 from ..errors import one_line
 from ..version import version
-from .command import STOPPED
+from .command import STOPPED, print_nothing_more, terminable
 from .commands import COMMANDS
 
 
@@ -70,11 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _open_standard_streams()
     try:
-        code = cli.main(
-            None if arguments is None else list(arguments),
-            prog_name="robot_dynamics",
-            standalone_mode=False,
-        )
+        with terminable():
+            code = cli.main(
+                None if arguments is None else list(arguments),
+                prog_name="robot_dynamics",
+                standalone_mode=False,
+            )
+            sys.stdout.flush()
     except click.BadParameter as error:
         if isinstance(error, click.MissingParameter):
             error.show()
@@ -86,9 +88,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         print("robot_dynamics: stopped", file=sys.stderr)
         return STOPPED
+    except OSError as error:  # the output: a pipe that nobody reads any more, a full disk
+        print_nothing_more()
+        if isinstance(error, BrokenPipeError):
+            return 0
+        words = f"the output: {error.strerror}" if error.filename is None else error
+        print(f"robot_dynamics: {words}", file=sys.stderr)
+        return 1
     return int(code or 0)
 
 

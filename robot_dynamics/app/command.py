@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import takewhile
 from typing import Any
@@ -127,11 +130,7 @@ class Command(click.Command):
                 print(found.text)
             sys.stdout.flush()
         except BrokenPipeError:  # `| head` has seen enough
-            _print_nothing_more()
-        except OSError as error:  # a full disk
-            _print_nothing_more()
-            print(f"robot_dynamics: the output: {error.strerror}", file=sys.stderr)
-            return 1
+            print_nothing_more()
         return found.exit_code
 
     def schema(self) -> Schema:
@@ -155,9 +154,32 @@ class Command(click.Command):
             print(f"robot_dynamics: {message}", file=sys.stderr)
 
 
-def _print_nothing_more() -> None:
+def print_nothing_more() -> None:
     """Redirect stdout to /dev/null, to avoid another error when it is flushed at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """A context in which SIGTERM and SIGHUP end a command, its processes and its temporary files as
+    Ctrl-C does."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = [signal.SIGTERM, signal.SIGHUP]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    # with nohup, SIGHUP stays ignored
+    before = {each: signal.getsignal(each) for each in numbers}
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Progress:

@@ -64,6 +64,8 @@ def style() -> Iterator[None]:
             name="matplotlib",
             expected="an installed matplotlib",
         ) from None
+    except ValueError as error:  # MPLBACKEND, or a matplotlibrc
+        raise BackendError(f"matplotlib does not start: {error}", name="matplotlib") from None
     with matplotlib.rc_context(STYLE):
         yield
 

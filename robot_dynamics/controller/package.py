@@ -159,7 +159,8 @@ def checked_request(file: str, formulation: str, rotors: str, prefix: str | None
                 InputError,
                 "joint",
                 name,
-                "letters, digits, _, . and -: interfaces and parameters are named after it",
+                "letters, digits, _, . and -, the first no . or -: interfaces and parameters "
+                "are named after it",
             )
     about = f"robot: {mechanism.name}", *origin(file), f"formulation {formulation}, rotors {rotors}"
     return Request(mechanism, robot, formulation, rotors, about)

@@ -171,8 +171,9 @@ def _share(package: str, reference: str) -> Path:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a whole file; see `write_bytes`."""
-    write_bytes(path, text.encode())
+    """Write a whole file in UTF-8; see `write_bytes`. What UTF-8 lacks (parts of file names in
+    another encoding) is escaped."""
+    write_bytes(path, text.encode(errors="backslashreplace"))
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
@@ -211,18 +212,30 @@ def write_table(path: str | Path, columns: Iterable[tuple[str, Floats]]) -> None
         write_text(path, file.getvalue())
 
 
+def check_writable(folder: Path) -> None:
+    """Check, before a long computation, that a folder can be written to, or created.
+
+    Raises:
+        InputError: it cannot.
+    """
+    there = next(each for each in (folder, *folder.absolute().parents) if os.path.lexists(each))
+    if not there.is_dir():
+        raise wrong(InputError, "output", str(folder), f"a folder ({there} is none)")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise wrong(InputError, "output", str(folder), "a folder that may be written")
+
+
 def writable(folder: Path) -> None:
     """Create a folder if it is missing.
 
     Raises:
         InputError: it cannot be created or written to.
     """
+    check_writable(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise wrong(InputError, "output", str(folder), f"a folder ({error.strerror})") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise wrong(InputError, "output", str(folder), "a folder that may be written")
 
 
 def _replace(target: Path, content: bytes) -> None:

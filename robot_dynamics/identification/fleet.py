@@ -15,6 +15,7 @@ import pickle
 import signal
 import socket
 import sys
+import threading
 import time
 import warnings
 from collections import deque
@@ -49,6 +50,8 @@ time as half a recording"""
 SHARES = 2
 """Batches per worker thread into which the remaining recordings would be divided, so that all
 workers finish at about the same time"""
+MOST = 256
+"""Largest number of processes of this machine"""
 RETRIES = 2
 """Retries after failures that are not the recording's own, of a disk or a network"""
 DIED = "every worker that took it died (too long for its memory?)"
@@ -97,26 +100,29 @@ class Here(Fleet):
             yield k, _attempt(function, source)
 
 
-def fleet_at(scheduler: str | None, workers: int | None = None) -> AbstractContextManager[Fleet]:
+def fleet_at(
+    scheduler: str | None, workers: int | None = None, recordings: int = MOST
+) -> AbstractContextManager[Fleet]:
     """What processes the recordings.
 
     Args:
         scheduler: the address of a Dask scheduler (`tcp://host:8786`); None: this machine.
         workers: number of processes of this machine; None: this process.
+        recordings: how many there are: no more processes are started.
 
     Raises:
         BackendError: `distributed` is not installed, or the scheduler or its workers are not
             available; new processes end at once, as those of a script without
             `if __name__ == "__main__":` do.
-        InputError: the number of workers is not a positive integer, or both are given.
+        InputError: the number of workers is not an integer from 1 to `MOST`, or both are given.
     """
     if workers is None:
         return nullcontext(Here()) if scheduler is None else Workers(scheduler)
     if scheduler is not None:
         raise wrong(InputError, "workers", workers, "none beside a scheduler, which has its own")
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise wrong(InputError, "workers", workers, "a number of processes, 1 or more")
-    return Processes(workers)
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 0 < workers <= MOST:
+        raise wrong(InputError, "workers", workers, f"a number of processes, 1 to {MOST}")
+    return Processes(min(workers, max(recordings, 1)))
 
 
 class Processes(Fleet, AbstractContextManager["Processes"]):
@@ -151,7 +157,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
     def _started(self) -> ProcessPoolExecutor:
         # processes that are forked from one with threads may wait for locks forever
         return ProcessPoolExecutor(
-            self.workers, multiprocessing.get_context("spawn"), _answers_no_interrupt
+            self.workers, multiprocessing.get_context("spawn"), _serves_its_parent
         )
 
     def __exit__(self, *_: object) -> None:
@@ -196,9 +202,17 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
                         yield batch[0], RecordingError(f"{name}: {DIED}", name=name)
 
 
-def _answers_no_interrupt() -> None:
-    """Leave SIGINT to the process that has started this one, and that ends it."""
+def _serves_its_parent() -> None:
+    """Leave SIGINT to the process that has started this one, and end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, name="follow", daemon=True).start()
 
 
 class Workers(Fleet, AbstractContextManager["Workers"]):
@@ -218,7 +232,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             ) from None
         self._dask, self.address = distributed, address
         try:
-            _knock(distributed.comm.addressing, address)
+            _knock(distributed.comm, address)
             with warnings.catch_warnings():
                 # `_checked` reports the mismatch in one line
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
@@ -421,14 +435,15 @@ class _Waiting:
         return True
 
 
-def _knock(addressing: Any, address: str) -> None:
-    """Check that something listens at the address.
+def _knock(comm: Any, address: str) -> None:
+    """Check that the address is of a known kind, and that something listens there.
 
     A client that cannot connect remains half initialised and does not shut down cleanly.
     """
-    whole = addressing.normalize_address(address)
+    whole = comm.addressing.normalize_address(address)
+    comm.registry.get_backend(whole.partition("://")[0])
     if whole.startswith(("tcp://", "tls://")):
-        socket.create_connection(addressing.get_address_host_port(whole), CONNECT).close()
+        socket.create_connection(comm.addressing.get_address_host_port(whole), CONNECT).close()
 
 
 def located(source: Source) -> Recording | str:

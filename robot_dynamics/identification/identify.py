@@ -244,7 +244,10 @@ def identify(
     judges = as_list(validate) if validate is not None else []
     if not sources:
         raise InputError("recordings: found none, expected at least one", name="recordings")
-    with fleet_at(scheduler, workers) as fleet, PreparedCache() as cache:
+    with (
+        fleet_at(scheduler, workers, len(sources) + len(judges)) as fleet,
+        PreparedCache() as cache,
+    ):
         work = Work(
             mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff,
             0.0 if judges else HELD_OUT, cache if fleet.local else None, position_offset or {},

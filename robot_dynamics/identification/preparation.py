@@ -283,10 +283,8 @@ class Even:
         if too_short:
             notes.append(f"{too_short:.3g} s in stretches too short to filter were left out")
         if not stretches:
-            raise RecordingError(
-                f"{self.source}: too short: no stretch of {SHORTEST:g} s is left after filtering",
-                name=self.source,
-            )
+            words = f"too short: no stretch of {SHORTEST:g} s is left after filtering"
+            raise _unusable(self.source, words, self.notes)
         prepared = Prepared(
             self.source, self.joints, self.measured, tuple(stretches), self.rate, cutoff, ()
         )
@@ -308,18 +306,18 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     """
     joints = tuple(joints)
     turns = tuple(name not in set(sliding) for name in joints)
-    notes: list[str] = []
+    notes = list(recording.notes)
     source = recording.source
     recording = _without_absurd(recording, notes)
     stream = _one_stream(recording, joints, notes)
     stream, measured = _with_efforts(stream, source, notes)
     pieces = even_stretches(stream, notes)
     if not pieces:
-        raise RecordingError(f"{source}: no stretch of usable samples", name=source)
+        raise _unusable(source, "no stretch of usable samples", notes)
     pieces = sorted(pieces, key=lambda piece: piece[0][0])
     _, longest = max(pieces, key=lambda piece: len(piece[0]))
     rate = 1.0 / float(np.median(np.diff(longest.time)))
-    _check_motion(pieces, source)
+    _check_motion(pieces, source, notes)
     start = pieces[0][0][0]
     pieces = [(time - start, _with_rates(each, rate, notes)) for time, each in pieces]
     return Even(source, joints, turns, measured, tuple(pieces), rate, tuple(dict.fromkeys(notes)))
@@ -460,18 +458,21 @@ def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream
     return replace(stream, effort=efforts), measured
 
 
-def _check_motion(pieces: list[tuple[Floats, Stream]], source: str) -> None:
+def _check_motion(pieces: list[tuple[Floats, Stream]], source: str, notes: Sequence[str]) -> None:
     time = sum(float(time[-1] - time[0]) for time, _ in pieces)
     if time < 2 * SHORTEST:
-        raise RecordingError(
-            f"{source}: too short: {time:.3g} s, expected at least {2 * SHORTEST:g} s", name=source
-        )
+        words = f"too short: {time:.3g} s, expected at least {2 * SHORTEST:g} s"
+        raise _unusable(source, words, notes)
     ranges = np.ptp(np.concatenate([each.position for _, each in pieces]), axis=0)
     if ranges.max() < 1e-3:
-        raise RecordingError(
-            f"{source}: the robot is at rest: no joint moves by more than {ranges.max():.2g}",
-            name=source,
-        )
+        words = f"the robot is at rest: no joint moves by more than {ranges.max():.2g}"
+        raise _unusable(source, words, notes)
+
+
+def _unusable(source: str, words: str, notes: Sequence[str]) -> RecordingError:
+    """The error for a recording of which too little is left; the notes say where the rest went."""
+    why = f" ({'; '.join(notes)})" if notes else ""
+    return RecordingError(f"{source}: {words}{why}", name=source)
 
 
 def differences(values: Floats, period: float) -> Floats:

@@ -211,7 +211,20 @@ def warnings(
             "parameters; the rest stay near the description: record longer, with all joints "
             "moving at once, faster, and in more varied poses"
         )
-    for joint, error in zip(joints, unseen.relative, strict=True):
+    yield from unexplained(joints, unseen.relative, explained)
+
+
+def unexplained(
+    joints: Sequence[str], errors: Floats, explained: Sequence[str] = ()
+) -> Iterator[str]:
+    """A line for each joint of whose torque the model explains little.
+
+    Args:
+        joints: the joints' names.
+        errors: (n,) the relative torque errors.
+        explained: joints whose large errors are already explained by another warning.
+    """
+    for joint, error in zip(joints, errors, strict=True):
         if error > LITTLE and joint not in explained:
             yield (
                 f"{joint}: the model leaves {100 * error:.0f} % of the torque unexplained: are its "

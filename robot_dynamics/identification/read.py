@@ -54,6 +54,8 @@ def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:
     path = Path(os.path.expanduser(source))  # of a user whom there is not, too
     if not os.path.exists(path):  # or it is too long for a name
         raise RecordingError(f"{path}: no such recording", name=str(path))
+    if not path.is_dir() and not path.is_file():  # a pipe or a device may never end
+        raise RecordingError(f"{path}: neither a file nor a folder", name=str(path))
     if path.is_dir():
         if not (path / "metadata.yaml").is_file():
             raise RecordingError(

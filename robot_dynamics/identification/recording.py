@@ -60,6 +60,8 @@ class Recording:
     source: str
     """Its name in messages to the user"""
     streams: tuple[Stream, ...]
+    notes: tuple[str, ...] = ()
+    """What was noticed when it was read"""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..mechanism import Mechanism
 from .cutoff import choose
 from .motors import agreed_at_joints
 from .preparation import Samples, checked_cutoff, even
+from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats
 from .unknowns import Unknowns, match
@@ -135,6 +136,9 @@ def replay(
         checked_cutoff(cutoff)
     prepared = raw.filtered(cutoff, rests=True)
     notes += prepared.notes
+    positions = np.concatenate([each.position for _, each in raw.pieces])
+    lowest, highest = positions.min(axis=0), positions.max(axis=0)
+    notes += far_off(mechanisms[0], lowest, highest)
     torques = []
     for label, mechanism in zip(labels, mechanisms, strict=True):
         say(f"computing {label}")
@@ -154,7 +158,11 @@ def replay(
     for each in prepared.stretches:
         found = terms_of(last, each.columns(order))
         terms.append({name: values[:, back] for name, values in found.items()})
-    return Replay(
+    result = Replay(
         prepared.source, joints, tuple(labels), prepared.stretches, tuple(torques), tuple(terms),
         prepared.duration, tuple(notes),
     )  # fmt: skip
+    missed = result.relative[-1]
+    notes += many_turns(last, lowest[order], highest[order], missed[order])
+    notes += unexplained(joints, missed)
+    return replace(result, notes=tuple(dict.fromkeys(notes)))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -82,10 +83,12 @@ def command(
     `potential` (J), such as `coordinates: [q1]`, `kinetic: m1*q1_d**2/2`, `potential: m1*g*q1`.
     """
     from ...description import load
-    from ...description.files import write_text
+    from ...description.files import check_writable, write_text
     from ...symbolic import derive
     from ...symbolic.energies import derive_energies, from_file, is_energies
 
+    if out is not None:
+        check_writable(Path(out).parent)
     progress, formulation = Progress(), model["formulation"]
     if is_energies(file):
         if formulation not in (ENERGIES, "lagrange_euler"):

@@ -113,6 +113,7 @@ def command(
     seed: int,
 ) -> Output:
     """Find an exciting motion to record for identification."""
+    from ...description.files import check_writable
     from ...identification.clearance import regions
     from ...identification.excitation import excite
     from ..excitation_files import save
@@ -122,6 +123,7 @@ def command(
         raise wrong(InputError, "--out", out, "a file that ends in .yaml")
     if seed < 0:
         raise wrong(InputError, "--seed", seed, "0 or more")
+    check_writable(place.parent)
     progress = Progress()
     found = excite(
         file,

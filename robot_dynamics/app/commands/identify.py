@@ -103,11 +103,14 @@ def command(
     A RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file. Of a robot with loops it has the
     positions and efforts of every motor.
     """
+    from ...description.files import check_writable
     from ...identification import identify
     from ...identification.drive_gains import drive_gains as found_gains
     from ...identification.files import save, summary
     from ..identification_report import write
 
+    folder = Path(out)
+    check_writable(folder)
     progress = Progress()
     gains = None
     if drive_gains or load is not None:
@@ -128,7 +131,6 @@ def command(
         workers=workers,
         progress=progress,
     )
-    folder = Path(out)
     files = save(result, folder)
     progress("drawing")
     files |= write(result, folder)

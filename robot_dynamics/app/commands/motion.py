@@ -80,12 +80,15 @@ def command(
     its way, and maps of the range of two motors together are added.
     """
     from ...description import load
+    from ...description.files import check_writable
     from ...dynamics import InverseDynamics
     from ..drives.drives import drives
     from ..drives.ranges import ranges, reach_maps
     from ..drives.report import Reach, text, write
     from ..drives.states import states
 
+    if out is not None:
+        check_writable(Path(out))
     progress = Progress()
     mechanism = load(file)
     dynamics = InverseDynamics(mechanism, rotors=rotors, terms=terms or TERMS)

@@ -48,10 +48,12 @@ def command(
     RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file.
     """
     from ...description import load
+    from ...description.files import check_writable
     from ...identification.replay import replay
     from ...identification.unknowns import match
     from ..identification_report import write_replay
 
+    check_writable(Path(out))
     progress = Progress()
     result = replay(files, recording, **reading, motor_efforts=motor_efforts, progress=progress)
     progress("drawing")

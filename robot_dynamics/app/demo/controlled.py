@@ -15,7 +15,7 @@ from ...description.files import find, writable
 from ...outputs import NULLABLE, NUMBER, ROBOT, TEXT, Kind, Output, record
 from ..plots import errors_over_time
 from ..tables import table
-from .demonstration import Stages, check_extras, check_output, terminable
+from .demonstration import Stages, check_extras, check_output
 from .managed import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced
 from .report import OUTPUT as DEMO
 from .robots import ROBOTS
@@ -67,7 +67,7 @@ def demonstrate(folder: Path) -> Output:
     writable(folder)
     show = Stages("demo controller")
     demo = ROBOTS[ROBOT_NAME]
-    with terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
+    with tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         file = str(find(demo.description))
         robot = ManagedRobot(file, load(file), np.array(demo.motion.start), Path(scratch))
         built([robot], show)

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import tempfile
 import time as wall
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -53,7 +50,7 @@ def demonstrate(robot: str, folder: Path) -> Output:
     check_extras()
     writable(folder)
     show = Stages(f"demo {robot}")
-    with terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
+    with tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         show("preparation")
         demo = ROBOTS[robot]
         if demo.identified:
@@ -210,20 +207,6 @@ def check_extras() -> None:
             name=missing[0],
             expected=f"an installed {missing[0]}",
         )
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """A context in which SIGTERM ends the demo and its processes as Ctrl-C does."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class Stages:
