@@ -10,7 +10,6 @@ from closed_robots import ClosedChain, Oracle
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
-from robot_dynamics.closure import Closer
 from robot_dynamics.errors import ClosureError
 from robot_dynamics.mechanism import Pose
 
@@ -53,12 +52,6 @@ def test_a_solved_state_is_closed(case):
     miss, _, _ = oracle.closure(state.q_r, state.qd_r)
     assert np.abs(miss).max() < CLOSED
     assert state.residual < CLOSED
-
-
-def test_positions_answer_to_their_former_names():
-    for each in (rd.closure.ClosedChain, Closer):
-        assert each.forward is each.forward_kinematics
-        assert each.inverse is each.inverse_kinematics
 
 
 def test_passive_rates_close_the_loops(case):

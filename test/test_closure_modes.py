@@ -97,7 +97,7 @@ def quietly(function, *arguments):
 def test_far_states_of_a_batch_are_where_a_walk_ends(robot):
     name, chain = robot
     q, expected = far_states(name)
-    found = quietly(chain.forward, q).q_r
+    found = quietly(chain.forward_kinematics, q).q_r
     there = np.isfinite(expected).all(axis=1)
     assert there.sum() > 0.4 * len(q)
     assert np.isfinite(found[there]).all(), "refused, though one can walk there"
@@ -135,7 +135,7 @@ def test_a_step_over_a_singularity_keeps_the_mode_of_five_bars_far_call():
     chain = chain_of("five_bar")
     q = chain.home.q_a + np.array([-0.088, 0.923])
     (expected,) = walked(chain, q[None])
-    for call in (chain.forward, lambda x: chain.forward_kinematics(x[None])):
+    for call in (chain.forward_kinematics, lambda x: chain.forward_kinematics(x[None])):
         chain.reset()
         assert call(q).q_r.ravel() == pytest.approx(expected, abs=SAME)
     assert chain.forward_kinematics(q).assembly_mode == chain.home.assembly_mode
@@ -269,7 +269,7 @@ def test_another_mode_is_followed_where_reset_says_so():
     expected = walked(chain, q, other.q_r)
     there = np.isfinite(expected).all(axis=1)
     assert there.any()
-    found = quietly(chain.forward, q).q_r
+    found = quietly(chain.forward_kinematics, q).q_r
     assert abs(found[there] - expected[there]).max() < SAME
     assert abs(chain.forward_kinematics(q[there][0]).q_r - expected[there][0]).max() < SAME
     chain.reset()

@@ -67,7 +67,7 @@ def test_every_thread_starts_where_reset_put_it_and_last_is_anybodys(rrr):
     there = chain.forward_kinematics(chain.home.q_a + np.array([0.15, -0.1, 0.1]))
     with ThreadPoolExecutor(1) as pool:
         q = chain.home.q_a - 0.1
-        pool.submit(chain.forward, q).result()
+        pool.submit(chain.forward_kinematics, q).result()
         assert chain.last.q_a == pytest.approx(q)
         # this thread's own next call goes on from its own last state
         assert chain.forward_kinematics(there.q_a).q_r == pytest.approx(there.q_r, abs=1e-12)
@@ -344,7 +344,8 @@ def test_what_are_no_real_numbers_is_refused(rrr, backend):
             lambda x: chain(q, x, zero),
             lambda x: chain(q, zero, x),
             lambda x: chain(q, zero, zero, np.resize(np.asarray(x, dtype=object), 6)),
-            chain.forward,
+            chain.forward_kinematics,
+            lambda x: chain.forward(q, zero, x),
             chain.gravity,
             chain.mass_matrix,
             lambda x: chain.coriolis_matrix(q, x),

@@ -6,15 +6,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy
-from closed_robots import ClosedChain
+from closed_robots import ClosedChain, load, shipped
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
-from robot_dynamics.symbolic import straight_line
+from robot_dynamics.symbolic import sheet
 from robot_dynamics.symbolic.closed_chain import derive
 
 SAME = 1e-9
 """Relative: the same numbers through two long ways"""
+EXACT = 1e-12
+"""Relative: the same numbers by the same projections, of a well-conditioned robot"""
 
 
 @pytest.fixture(scope="module")
@@ -158,31 +160,106 @@ def test_text_and_latex_name_every_matrix(rrr):
     assert r"\begin{align*}" in model.latex()
 
 
-@pytest.mark.parametrize("parameters", ["symbols", "numbers"])
-@pytest.mark.parametrize("name", ["delta", "five_bar"])
-def test_other_mechanisms_are_listed(name, parameters):
-    mechanism = rd.load(CONFIG / f"{name}.yaml")
-    model = derive(mechanism, "newton_euler", parameters=parameters)
-    chain = ClosedChain(mechanism)
-    rng = np.random.default_rng(0)
-    a = len(chain.joint_names)
-    q = chain.home.q_a + rng.uniform(-0.2, 0.2, a)
+FORMULATIONS = ("lagrange_euler", "newton_euler", "gibbs_appell", "murphy")
+LINES = {"five_bar": (70, 0), "delta": (800, 400), "gough_stewart": (1400, 400)}
+"""Most intermediates, and most without a name"""
+
+
+def listing(mechanism, *given, seed: int = 0, reach: float = 0.2, **options):
+    """(model, ClosedChain, {name: (its value in the listing, that of the numbers)}) at a closed
+    moving state"""
+    model = derive(mechanism, *given, **options)
+    options.pop("parameters", None)
+    chain = ClosedChain(mechanism, **options)
+    rng = np.random.default_rng(seed)
+    a = len(model.qd)
+    q = chain.home.q_r[:a] + rng.uniform(-reach, reach, a)
     qd, qdd = rng.uniform(-1, 1, (2, a))
     state = chain.forward_kinematics(q)
     known = dict(zip((*model.q, *model.qd, *model.qdd), [*state.q_r, *qd, *qdd], strict=True))
     known |= model.parameters
     compute = sympy.lambdify(
         list(known),
-        [model.torques, model.D, model.C, model.T],
+        [model.torques, model.D, model.C, model.g, model.T, model.J, model.closure],
         modules="numpy",
         cse=lambda expressions: (model.intermediates, expressions),
     )
-    torques, D, C, T = compute(*map(float, known.values()))
-    assert relative(np.ravel(torques), chain(q, qd, qdd)) < SAME
-    assert relative(D, chain.mass_matrix(q)) < SAME
-    assert relative(C, chain.coriolis_matrix(q, qd)) < SAME
-    assert relative(T, state.T) < SAME
-    assert f"tau[{a}] = " in model.text()
+    torques, D, C, g, T, J, closure = compute(*map(float, known.values()))
+    assert np.abs(closure).max() < 1e-9
+    # the rates that T allows keep the loops closed
+    assert np.abs(J @ T).max() < 1e-12
+    return (
+        model,
+        chain,
+        {
+            "torques": (np.ravel(torques), chain(q, qd, qdd)),
+            "D": (D, chain.mass_matrix(q)),
+            "C": (C, chain.coriolis_matrix(q, qd)),
+            "g": (np.ravel(g), chain.gravity(q)),
+            "T": (T, state.T),
+        },
+    )
+
+
+def assert_exact(found):
+    for name, (value, expected) in found.items():
+        assert np.allclose(
+            value, expected, rtol=0, atol=EXACT * max(np.abs(expected).max(), 1e-3)
+        ), name
+
+
+@pytest.mark.parametrize("parameters", ["symbols", "numbers"])
+@pytest.mark.parametrize("name", ["delta", "five_bar"])
+def test_other_mechanisms_are_listed(name, parameters):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    model, chain, found = listing(mechanism, "newton_euler", parameters=parameters)
+    assert_exact(found)
+    assert f"tau[{len(chain.joint_names)}] = " in model.text()
+
+
+@pytest.mark.parametrize(
+    ("name", "formulation"),
+    [("five_bar", formulation) for formulation in FORMULATIONS]
+    + [("delta", formulation) for formulation in FORMULATIONS]
+    + [("gough_stewart", "lagrange_euler"), ("gough_stewart", "newton_euler")],
+)
+def test_lists_are_short_and_exact_by_any_formulation(name, formulation):
+    reach = 0.02 if name == "gough_stewart" else 0.2
+    model, _, found = listing(rd.load(CONFIG / f"{name}.yaml"), formulation, seed=1, reach=reach)
+    assert_exact(found)
+    most, unnamed = LINES[name]
+    assert len(model.intermediates) <= most
+    assert sum(str(x)[0] == "v" and str(x)[1:].isdigit() for x, _ in model.intermediates) <= unnamed
+
+
+@pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
+@pytest.mark.parametrize("terms", [("inertia",), ("rotors", "gravity"), ("coriolis", "friction")])
+def test_lists_of_some_terms_are_exact(terms, rotors):
+    mechanism = rd.load(CONFIG / "five_bar.yaml")
+    assert_exact(listing(mechanism, "newton_euler", terms=terms, rotors=rotors)[2])
+
+
+def test_intermediates_stand_on_those_before_them_and_each_is_needed():
+    model = derive(rd.load(CONFIG / "delta.yaml"), "newton_euler")
+    known = {*model.q, *model.qd, *model.qdd, *model.parameters}
+    used = set()
+    for symbol, value in model.intermediates:
+        assert symbol not in known
+        assert value.free_symbols <= known
+        known.add(symbol)
+        used |= value.free_symbols
+    for part in (model.closure, model.J, model.T, model.D, model.C, model.g, model.torques):
+        used |= part.free_symbols
+    assert {symbol for symbol, _ in model.intermediates} <= used
+
+
+def test_angles_that_were_rounded_are_exact_in_symbols_and_said_to_be(tmp_path):
+    robot = shipped("five_bar")
+    robot["links"][0]["origin"] = {"xyz": [-0.1, 0, 0], "rpy": [1.5708, 0, 0]}
+    robot["links"][3]["origin"] = {"xyz": [0.1, 0, 0], "rpy": [1.5708, 0, 0]}
+    model = derive(load(robot, tmp_path), "newton_euler")
+    assert "1.5708 rad is taken as pi/2" in model.text()
+    assert len(model.intermediates) <= LINES["five_bar"][0]
 
 
 def test_listed_equations_are_in_the_letters_of_the_description():
@@ -196,14 +273,10 @@ def test_listed_equations_are_in_the_letters_of_the_description():
     assert numbers <= {*map(sympy.Rational, ("1/2", "1/4", "1", "2", "3", "4")),
                        *map(sympy.Rational, ("-1/2", "-1/4", "-1", "-2", "-4"))}  # fmt: skip
     names = set(map(str, values))
-    # the second link's place and axes, the closures' Jacobian
-    assert {"p2_x", "R2_11", "J_1_1"} <= names
-    x = model.parameters | dict.fromkeys((*model.q, *model.qd, *model.qdd), 0.3)
-    for symbol, value in model.intermediates:
-        x[symbol] = float(value.xreplace(x))
-    # the left elbow
-    elbow = -0.1 + 0.25 * np.cos(0.3)
-    assert x[sympy.Symbol("p2_x", real=True)] == pytest.approx(elbow, abs=1e-15)
+    # the tree's inertia and its rates, the joints' rates, what the loops make of them
+    assert {"Dr_1_3", "Cr_1_3", "gr_3", "qp1_d", "Delta1", "T_3_1", "dT_3_1", "D_1_2"} <= names
+    a1, a2, qa1, qp1 = sympy.symbols("a1 a2 qa1 qp1", real=True)
+    assert model.J[0, 0] == a1 * sympy.sin(qa1) + a2 * sympy.sin(qa1 + qp1)
 
 
 def test_what_is_no_short_decimal_is_said_to_be_rounded():
@@ -234,7 +307,7 @@ def test_differences_of_short_decimals_are_short():
     ],
 )
 def test_a_constant_is_exact_only_where_rounding_alone_is_in_between(value, expected):
-    found = straight_line._number(value)
+    found = sheet.shown(sympy.Rational(repr(sheet.near(value))))
     if expected is None:
         assert found.is_Float
         assert float(found) == value

@@ -97,6 +97,22 @@ def asked(robot, of: Bench, **state):
     return of.state(0.01, robot.q, robot.qd, names=robot.driving)
 
 
+def test_the_reach_is_the_most_that_any_signs_of_the_accelerations_take(robot):
+    model = bench(robot).controller.model
+    still, none = np.zeros(2), {"viscous": 0.0, "coulomb": 0.0}
+    bare = copy.deepcopy(robot.made)
+    for link in bare["links"]:
+        if "friction" in link:
+            link["friction"] = none
+    oracle = Oracle(bare, robot.chain.coordinate_names, 2)
+    signs = [np.array([a, b]) for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
+    torques = [robot.shared(oracle.torques(robot.q_r, still, 50.0 * each)) for each in signs]
+    outputs = [MOTORS.index(name) for name in model.outputs]
+    expected = np.abs(torques).max(axis=0)[outputs]
+    order = [[*robot.driving].index(name) for name in model.joints]
+    np.testing.assert_allclose(model.reach(robot.q[order], 50.0), expected, rtol=1e-7)
+
+
 def test_the_node_gives_each_motor_its_share_and_says_so(robot):
     """In its own process: torques, what is told, and commands that name every motor."""
     wanted = dict(zip(robot.driving, robot.qdd.tolist(), strict=True))

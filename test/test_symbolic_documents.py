@@ -165,6 +165,16 @@ def test_lines_are_broken_outside_of_braces_alone():
     ).replace(" ", "")
 
 
+def test_a_fraction_wider_than_the_page_is_unfolded():
+    long = " + ".join(f"x_{{{i}}}" for i in range(60))
+    lines = broken("y &= ", rf"a + \frac{{{long}}}{{v_{{36}}}} z - \frac{{b + c}}{{d}}")
+    assert len(lines) > 2
+    assert lines[0].startswith(r"y &= a + \frac{1}{v_{36}} \bigl(x_{0} + x_{1}")
+    assert lines[-1].endswith(r"x_{59}\bigr) z - \frac{b + c}{d}")
+    # one that fits stays as it is
+    assert broken("y &= ", r"\frac{a + b}{c}") == [r"y &= \frac{a + b}{c}"]
+
+
 def test_names_are_one_for_one_thing():
     q, v = sympy.symbols("theta1 theta1_d", real=True)
     names = Names([q], [v], [])

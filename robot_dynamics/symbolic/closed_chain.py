@@ -19,8 +19,6 @@ import sympy
 
 from ..closure import ClosedChain
 from ..closure.dynamics import platform
-from ..closure.dynamics.control_model import ClosedModel
-from ..closure.dynamics.subsystems import Subsystems
 from ..closure.geometry.tree_motion import TreeMotion
 from ..errors import ClosureError
 from ..formulations.equations import TERMS, Equations
@@ -28,23 +26,22 @@ from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from ..mechanism.base_parameters import Moments
 from ..mechanism.transform import standard_form, without_bodies
 from ..scalar import Array, array, is_zero, rotation_to
+from .blocks import adjugate, blocks, determinant
+from .closed_listed import listed_model
 from .closed_model import ListedModel, PaperModel
 from .lettered import layers
 from .polynomial import Ring
 from .short import Writer
 from .simplify import rational
-from .straight_line import Recording
 from .symbolic_parameters import (
     Letters,
-    Naming,
     Parameters,
     plain_names,
+    symbolic_loops,
     symbolic_mechanism,
-    unnamed,
 )
+from .tidy import tidied
 
-LETTER = {"closure": "phi", "torques": "tau"}
-"""The symbols for these matrices' entries; entries of the others are named after their matrix"""
 PLANE = (0, 1, 5)
 """The components of [ṗ; ω] that a planar platform has: ẋ, ẏ and ω_z"""
 
@@ -64,6 +61,7 @@ def derive(
     Raises:
         DescriptionError, ClosureError, InputError: see `ClosedChain`.
     """
+    mechanism, notes = tidied(mechanism)
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
     # with its home closed and with joints that do no work held fixed
     mechanism = chain.mechanism
@@ -71,9 +69,12 @@ def derive(
     taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
     known = Parameters.of(mechanism, parameters == "symbols", [*taken, "x", "y", "theta_z"])
     if is_planar(mechanism) and not mechanism.driving:
-        return _paper_model(mechanism, chain, formulation, known, rotors, terms, simplify, progress)
+        model = _paper_model(
+            mechanism, chain, formulation, known, rotors, terms, simplify, progress
+        )
+        return replace(model, notes=notes)
     progress(f"{formulation}: {len(chain.coordinate_names)} joints as a list of intermediates")
-    return _listed_model(mechanism, formulation, known, rotors, terms)
+    return listed_model(mechanism, formulation, known, rotors, terms, notes)
 
 
 def is_planar(mechanism: Mechanism) -> bool:
@@ -134,7 +135,7 @@ def _paper_model(
 ) -> PaperModel:
     ring = Ring()
     letters = Letters(ring, known)
-    model = symbolic_mechanism(_with_symbolic_loops(mechanism, letters), letters, letters.rotation)
+    model = symbolic_mechanism(symbolic_loops(mechanism, letters), letters, letters.rotation)
     hinge = mechanism.link(str(mechanism.platform)).joint.name
     names = tuple(name for name in chain.coordinate_names if name != hinge)
     plain = plain_names(names, "q")
@@ -237,31 +238,10 @@ def _platform(model: Mechanism) -> tuple[Moments, Mechanism]:
     return platform.platform_body(model)[0], _tree(model)
 
 
-def _with_symbolic_loops(
-    mechanism: Mechanism, known: Naming, rotation: Callable[..., Array] = unnamed
-) -> Mechanism:
-    """The loops with symbols for the places of their hinges: e_xi, e_yi … on the successor, f_xi,
-    f_yi … on the predecessor."""
-
-    def placed(end: Attachment, kind: str, i: int) -> Attachment:
-        p = [known(f"{kind}_{c}{i}", v) for c, v in zip("xyz", end.pose.translation, strict=True)]
-        return Attachment(end.link, Pose(rotation(end.pose.rotation, f"{kind}{i}"), array(p)))
-
-    loops = tuple(
-        replace(
-            loop,
-            predecessor=placed(loop.predecessor, "f", i),
-            successor=placed(loop.successor, "e", i),
-        )
-        for i, loop in enumerate(mechanism.loops, 2)
-    )
-    return replace(mechanism, loops=loops)
-
-
 def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Matrix:
     """A⁻¹ B for a matrix A of polynomials that consists of blocks, one for each leg."""
     solution = sympy.zeros(A.shape[1], B.shape[1])
-    for columns in _blocks(A):
+    for columns in blocks(A):
         rows = [i for i in range(A.shape[0]) if any(not is_zero(A[i, j]) for j in columns)]
         if len(rows) != len(columns):
             raise ClosureError(
@@ -271,127 +251,9 @@ def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Mat
             )
         block = A[np.ix_(rows, columns)]
         # the determinant alone is short: L l sin q_p for a leg of two links
-        determinant = write(_determinant(block))
-        part = _adjugate(block) @ B[rows]
+        Delta = write(determinant(block))
+        part = adjugate(block) @ B[rows]
         for i, j in enumerate(columns):
             for k in range(B.shape[1]):
-                solution[j, k] = write(part[i, k]) / determinant
+                solution[j, k] = write(part[i, k]) / Delta
     return solution
-
-
-def _determinant(A: Array) -> Any:
-    """The determinant, expanded along the first row."""
-    if len(A) == 1:
-        return A[0, 0]
-    minors = (np.delete(A[1:], j, axis=1) for j in range(len(A)))
-    return sum((-1) ** j * A[0, j] * _determinant(minor) for j, minor in enumerate(minors))
-
-
-def _adjugate(A: Array) -> Array:
-    result = np.empty(A.shape, dtype=object)
-    for i, j in np.ndindex(*A.shape):
-        minor = np.delete(np.delete(A, j, axis=0), i, axis=1)
-        result[i, j] = (-1) ** (i + j) * (_determinant(minor) if len(minor) else 1.0)
-    return result
-
-
-def _blocks(A: Array) -> list[list[int]]:
-    """The groups of columns that are coupled by non-zero entries in a common row."""
-    groups: list[set[int]] = []
-    for i in range(A.shape[0]):
-        joined = {j for j in range(A.shape[1]) if not is_zero(A[i, j])}
-        apart = [group for group in groups if not group & joined]
-        groups = [*apart, joined.union(*(group for group in groups if group & joined))]
-    return [sorted(group) for group in groups if group]
-
-
-def _listed_model(
-    mechanism: Mechanism, formulation: str, known: Parameters, rotors: str, terms: Iterable[str]
-) -> ListedModel:
-    chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=terms, backend="python")
-    names, a = chain.coordinate_names, len(chain.driving_names)
-    plain = plain_names(names, "q")
-    symbols = [
-        *(sympy.Symbol(name, real=True) for name in plain),
-        *(sympy.Symbol(f"{name}_d", real=True) for name in plain[:a]),
-        *(sympy.Symbol(f"{name}_dd", real=True) for name in plain[:a]),
-    ]
-    n, recording = len(names), Recording(known)
-    q_s, qd_s, qdd_s = symbols[:n], symbols[n : n + a], symbols[n + a :]
-    q, qd, qdd = (recording.coordinates(each) for each in (q_s, qd_s, qdd_s))
-    robot = _with_symbolic_loops(
-        symbolic_mechanism(mechanism, recording, recording.rotation), recording, recording.rotation
-    )
-    subsystems = Subsystems.of(robot, formulation, rotors, terms, regroup=False)
-    rows = chain.model.closure
-    # lengths in m, angles in rad: nothing is scaled
-    model = replace(
-        chain.model,
-        closure=replace(
-            rows,
-            geometry=subsystems.geometry,
-            row_scale=np.ones(len(rows.kept)),
-            column_scale=np.ones(n),
-        ),
-        parts=subsystems,
-    )
-    parts: dict[str, Any] = {
-        "closure": model.closure.residual(q),
-        "T": model.T(q),
-        **({} if model.sharing is None else {"S": model.S(q)}),
-        "D": model.mass_matrix(q),
-        "C": model.coriolis_matrix(q, qd),
-        "g": model.gravity(q),
-        "torques": model.torques(q, qd, qdd),
-    }
-    flat = [entry for part in parts.values() for entry in np.ravel(part)]
-    # an entry that others depend on appears in them under its name: T_31, D_12 …
-    entries = [
-        f"{LETTER.get(name, name)}_" + "_".join(str(k + 1) for k in place)
-        for name, part in parts.items()
-        for place in np.ndindex(np.shape(part))
-    ]
-    met = _named(model, mechanism, plain, (q, qd, qdd))
-    assignments, outputs = recording.written(flat, entries, met)
-    matrices = {}
-    for name, part in parts.items():
-        shape = part.shape if part.ndim == 2 else (len(part), 1)
-        matrices[name] = sympy.Matrix(*shape, [outputs.pop(0) for _ in range(part.size)])
-    return ListedModel(
-        mechanism.name,
-        chain.joint_names,
-        names,
-        tuple(q_s),
-        tuple(qd_s),
-        tuple(qdd_s),
-        assignments,
-        actuated_names=chain.actuated_names,
-        parameters=dict(known.values),
-        **matrices,
-    )
-
-
-def _named(
-    model: ClosedModel, mechanism: Mechanism, plain: list[str], state: tuple[Array, Array, Array]
-) -> dict[str, Any]:
-    """The values in the equations that have a name: Rk_11 … and pk_x … are the frame of link k,
-    J_1_1 … the closures' Jacobian and dJ_1_1 … its rate; and the joints' rates and accelerations.
-    """
-    q, qd, qdd = state
-    closure, number = model.geometry.constraints, mechanism.index()
-    rates, accelerations = model.motion(q, qd, qdd)
-    motion = TreeMotion(closure.tree, closure.coordinates, q)
-    found: dict[str, Any] = {}
-    for i, link in enumerate(closure.tree.links):
-        k = number.get(link.name, -1) + 1
-        if k:
-            found |= {f"p{k}_{axis}": motion.p[i]["xyz".index(axis)] for axis in "xyz"}
-            found |= {f"R{k}_{r + 1}{c + 1}": motion.R[i][r, c] for r, c in np.ndindex(3, 3)}
-    for name, matrix in (
-        ("J", model.closure.jacobian(q)),
-        ("dJ", model.closure.jacobian_rate(q, rates)),
-    ):
-        found |= {f"{name}_{r + 1}_{c + 1}": matrix[r, c] for r, c in np.ndindex(matrix.shape)}
-    for name, rate, acceleration in zip(plain, rates, accelerations, strict=True):
-        found |= {f"{name}_d": rate, f"{name}_dd": acceleration}
-    return found

@@ -58,6 +58,8 @@ class PaperModel(Documented):
     """(n_r, 3): K = -J_q⁻¹ J_x, with q̇_r = K ẋ"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
     """The value that the description gives for each parameter's symbol"""
+    notes: tuple[str, ...] = ()
+    """What was rounded in the description"""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -209,6 +211,8 @@ class ListedModel(Documented):
     intermediates: tuple[tuple[sympy.Symbol, sympy.Expr], ...]
     closure: sympy.Matrix
     """The independent rows of φ(q_r), which is zero if the loops are closed"""
+    J: sympy.Matrix
+    """∂φ/∂q_r"""
     T: sympy.Matrix
     D: sympy.Matrix
     C: sympy.Matrix
@@ -220,6 +224,13 @@ class ListedModel(Documented):
     """(n_m, n_a), if there are more motors than degrees of freedom: the motor torques of least norm
     are S times those that the driving motors alone would need"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rates(self) -> tuple[sympy.Symbol, ...]:
+        """The rates of q_r: those that are intermediates."""
+        names = {f"{symbol}_d" for symbol in self.q}
+        return tuple(symbol for symbol, _ in self.intermediates if str(symbol) in names)
 
     def document(self, *, steps: bool = False) -> Document:
         """The intermediates, then the matrices.

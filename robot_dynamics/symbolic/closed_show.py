@@ -6,9 +6,11 @@ Numbers in parentheses are equations of [ZCPOM].
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import sympy
 
 from .document import Document, Equation, Formula, Section
@@ -82,7 +84,7 @@ def paper(model: Any, *, steps: bool) -> Document:
         Section(title, Formula(*formula)) for title, formula in zip(titles, HOW, strict=True)
     ]
     names = Names((*model.q_a, *model.q_s, *model.q_p), (*model.qd, *model.xd), model.parameters)
-    return Document(model.title, sections, names, model.parameters)
+    return Document(model.title, sections, names, model.parameters, model.notes)
 
 
 def _letters(name: str, values: Any) -> sympy.Matrix:
@@ -144,60 +146,84 @@ def _projections(model: Any) -> list[Section]:
 
 
 LISTED: Sequence[tuple[str, str, str, str, str]] = (
-    ("closure", "Closures", "phi", "phi(q_r) = 0: the independent rows", r"\varphi(q_r) = 0"),
-    ("T", "All joints by the actuated ones", "T", "qd_r = T qd_a", r"\dot{q}_r = T \dot{q}_a"),
-    ("S", "How the motors share the work", "S",
+    ("R p", "", "Frames of the links", "", ""),
+    ("phi", "closure", "Closures", "phi(q_r) = 0: the independent rows", r"\varphi(q_r) = 0"),
+    ("J", "J", "Jacobian of the closures", "J = dphi/dq_r = [B A], B of the actuated joints",
+     r"J = \partial\varphi/\partial q_r = [B \; A]"),
+    ("Delta T _d", "T", "All joints by the actuated ones", "qd_r = T qd_a,  T = [1; X],  A X = -B",
+     r"\dot{q}_r = T \dot{q}_a, \quad T = [1; X], \quad A X = -B"),
+    ("S", "S", "How the motors share the work",
      "S = W A (A^T W A)^-1, A: the motors' rows of T, W = diag(w^2), w: torques that count alike",
      r"S = W A (A^T W A)^{-1}"),
-    ("D", "Inertia matrix D", "D", "D = T^T D_tree T, platform included", r"D = T^T D_{tree} T"),
-    ("C", "Coriolis matrix C", "C", "C = T^T (C_tree T + D_tree dT/dt)",
-     r"C = T^T (C_{tree} T + D_{tree} \dot{T})"),
-    ("g", "Gravity g", "g", "g = T^T g_tree", r"g = T^T g_{tree}"),
-    ("torques", "Torques", "tau", "tau = D qdd_a + C qd_a + g + T^T friction",
+    ("Dr Cr Dm Cm gr", "", "The tree: D_r, C_r, g_r", "tau_r = D_r qdd_r + C_r qd_r + g_r",
+     r"\tau_r = D_r \ddot{q}_r + C_r \dot{q}_r + g_r"),
+    ("omega v zeta dJ h dT", "", "Rates of J and T", "h = dJ/dt T,  A dX/dt = -h",
+     r"h = \dot{J} T, \quad A \dot{X} = -h"),
+    ("Dx Cx Gx JR dJR", "", "The platform", "v = J_R qd_a,  wrench D_x vd + C_x v + G_x",
+     r"v = J_R \dot{q}_a, \quad D_x \dot{v} + C_x v + G_x"),
+    ("Mr Mm Mx D", "D", "Inertia matrix D",
+     "D = T^T M_r + J_R^T M_x,  M_r = D_r T,  M_x = D_x J_R",
+     r"D = T^T M_r + J_R^T M_x, \quad M_r = D_r T, \quad M_x = D_x J_R"),
+    ("Nr Nm Nx C", "C", "Coriolis matrix C",
+     "C = T^T N_r + J_R^T N_x,  N_r = C_r T + D_r dT/dt,  N_x = D_x dJ_R/dt + C_x J_R",
+     r"C = T^T N_r + J_R^T N_x, \quad N_r = C_r T + D_r \dot{T}, \quad "
+     r"N_x = D_x \dot{J}_R + C_x J_R"),
+    ("g", "g", "Gravity g", "g = T^T g_r + J_R^T G_x", r"g = T^T g_r + J_R^T G_x"),
+    ("tau", "torques", "Torques", "tau = D qdd_a + C qd_a + g + T^T friction",
      r"\tau = D \ddot{q}_a + C \dot{q}_a + g + T^T F"),
 )  # fmt: skip
-
+"""(beginnings of the names of intermediates, attribute, title, formula as text and in LaTeX)"""
 
 INTERMEDIATES = (
-    "Rk_ij and pk_x, pk_y, pk_z are the frame of the description's k-th link in the base frame, "
-    "J_i_j and dJ_i_j the closures' Jacobian by q_r and its rate, NAME_d and NAME_dd rates and "
-    "accelerations of joints; v… is what else occurs more than once. A number with a decimal point "
-    "is rounded to double precision; all others are exact"
+    "A name ends with the numbers of its entry (T_3_1) or with axes and the description's number "
+    "of the link: R_xy2 and p_x2 are the frame of link 2 in the base frame, omega_x2 and v_x2 its "
+    "velocities, zeta_x2 the rate of its joint's axis. NAME_d is a joint's rate, Delta the "
+    "determinant of A or of a block of it; v… is what else occurs more than once. A number with a "
+    "decimal point is rounded to double precision; all others are exact"
 )
 
 
 def listed(model: Any, *, steps: bool) -> Document:
-    """The intermediates, then the matrices in terms of them.
+    """The intermediates and the matrices, step by step.
 
     Args:
         model: a `ListedModel`.
-        steps: also show each matrix's definition.
+        steps: also show each step's definition.
     """
-    names = Names(model.q, (*model.qd, *model.qdd), model.parameters)
+    names = Names(model.q, (*model.qd, *model.qdd, *model.rates), model.parameters)
     words = f"q_r = ({', '.join(model.coordinate_names)})"
     if model.S is not None:
         words += f", torques of ({', '.join(model.actuated_names)})"
-    sections = [
-        Section("Coordinates", words=words),
-        Section(
-            "Intermediates",
-            words=INTERMEDIATES,
-            equations=[
-                Equation(Formula(str(symbol), names.symbol(str(symbol))), value)
-                for symbol, value in model.intermediates
-            ],
-        ),
-    ]
-    for attribute, title, name, text, tex in LISTED:
-        values = getattr(model, attribute)
-        if values is None:
-            continue
+    sections = [Section("Coordinates", words=words), Section("Names", words=INTERMEDIATES)]
+    place = {name: i for i, row in enumerate(LISTED) for name in row[0].split(" ")}
+    shown: list[list[Equation]] = [[] for _ in LISTED]
+    here = 0
+    for symbol, value in reversed(model.intermediates):
+        # what has no name belongs to what it is for
+        begin = "_d" if symbol in model.rates else re.split(r"[_\d]", str(symbol))[0]
+        here = here if re.fullmatch(r"v\d+", str(symbol)) else place.get(begin, here)
+        equation = Equation(Formula(str(symbol), names.symbol(str(symbol))), value)
+        shown[here].insert(0, equation)
+    for (_, attribute, title, text, tex), equations in zip(LISTED, shown, strict=True):
+        values = getattr(model, attribute) if attribute else None
         if model.S is not None:
             text, tex = text.replace("T^T", "S T^T"), tex.replace("T^T", "S T^T")
-        letter = {"phi": r"\varphi", "tau": r"\tau"}.get(name, name)
-        equations = [
-            Equation(Formula(each.name.text, each.name.tex.replace(name, letter, 1)), each.value)
-            for each in entries(name, values)
-        ]
-        sections.append(Section(title, Formula(text, tex) if steps else None, equations))
-    return Document(model.title, sections, names, model.parameters)
+        if values is not None:
+            letter = {"closure": "phi", "torques": "tau"}.get(attribute, attribute)
+            for each, (i, j) in zip(values, np.ndindex(*values.shape), strict=True):
+                vector = values.cols == 1 and attribute in ("closure", "g", "torques")
+                name = f"{letter}_{i + 1}" if vector else f"{letter}_{i + 1}_{j + 1}"
+                if each not in (0, sympy.Symbol(name, real=True)):
+                    said = f"{letter}[{i + 1}]" if vector else name
+                    equations.append(Equation(Formula(said, names.symbol(name)), each))
+        if not any("JR_" in str(symbol) for symbol, _ in model.intermediates):
+            # the platform's body is part of the tree
+            text, tex = (
+                re.sub(r" \+ J_R\^T [MNG]_[xr]|, +(\\quad )?[MN]_x = .*", "", x)
+                for x in (text, tex)
+            )
+        if equations:
+            sections.append(
+                Section(title, Formula(text, tex) if steps and text else None, equations)
+            )
+    return Document(model.title, sections, names, model.parameters, model.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -19,15 +19,19 @@ from .document import Section
 from .lettered import Lettered
 from .listed import listed
 from .polynomial import BITS, Polynomial, TooManyTerms
+from .sheet import Assignments
 from .short import cost
 from .simplify import matrix, rational
 from .steps import dh_table
 from .steps import lagrange_euler as lagrange_euler_steps
-from .straight_line import Assignments, inlined, straight_line
+from .straight_line import inlined, straight_line
 from .sweeps import sweeps
 from .symbolic_model import SymbolicModel
 from .symbolic_parameters import Parameters, Task, plain_names, symbolic_mechanism
 from .tidy import tidied
+
+if TYPE_CHECKING:
+    from .closed_model import ListedModel, PaperModel
 
 PARAMETERS = ("symbols", "numbers")
 
@@ -49,7 +53,7 @@ def derive(
     simplify: bool = True,
     intermediates: bool | None = None,
     progress: Callable[[str], None] = lambda _: None,
-) -> Any:
+) -> SymbolicModel | PaperModel | ListedModel:
     """The equations of motion tau = D qdd + C qd + g + friction as SymPy expressions.
 
     Args:

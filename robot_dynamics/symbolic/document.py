@@ -356,14 +356,36 @@ def _width(tex: str) -> int:
     return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", printed)) + signs
 
 
-def broken(head: str, tex: str) -> list[str]:
-    """The equation as lines that fit the page, broken before + and - outside braces."""
+def _terms(tex: str) -> list[str]:
+    """The pieces of a sum, each with its sign, cut before + and - outside braces."""
     terms, depth = [""], 0
     for piece in re.split(r"( [+-] |[{}])", tex):
         depth += (piece == "{") - (piece == "}")
         if piece in (" + ", " - ") and depth == 0:
             terms.append("")
         terms[-1] += piece
+    return terms
+
+
+def _unfolded(term: str) -> str:
+    """A term whose fraction is too wide for a line, with 1 over the denominator times the numerator
+    instead, which can be broken; other terms are unchanged."""
+    at = term.find(r"\frac{")
+    if at < 0 or _width(term) <= WIDEST_TEX:
+        return term
+    groups, depth, begin = [], 0, at + len(r"\frac")
+    for k in range(begin, len(term)):
+        depth += (term[k] == "{") - (term[k] == "}")
+        if depth == 0 and len(groups) < 2:
+            groups.append(term[begin : k + 1])
+            begin = k + 1
+    numerator, denominator = groups
+    return rf"{term[:at]}\frac{{1}}{denominator} \bigl({numerator[1:-1]}\bigr){term[begin:]}"
+
+
+def broken(head: str, tex: str) -> list[str]:
+    """The equation as lines that fit the page, broken before + and - outside braces."""
+    terms = [piece for term in _terms(tex) for piece in _terms(_unfolded(term))]
     lines, width = [head + terms[0]], _width(head + terms[0])
     for term in terms[1:]:
         width += _width(term)

@@ -51,9 +51,15 @@ def from_energies(
         title: the name of the model.
         simplify: search for short expressions; False: a faster derivation.
 
+    Returns:
+        The model, with the coordinates, rates and accelerations as symbols `<name>`, `<name>_d` and
+        `<name>_dd`.
+
     Raises:
         InputError: K is not a quadratic form in the rates, P depends on them, the numbers of
             coordinates and rates differ, or rates are missing.
+
+    Source: [FGL87], by Euler and Lagrange.
     """
     K, P = sympy.sympify(kinetic), sympy.sympify(potential)
     if qd is None:
@@ -133,10 +139,11 @@ def derive_energies(
             "another formulation)",
             name="energies",
         )
-    model: SymbolicModel = derive(
+    model = derive(
         mechanism, "newton_euler", parameters=parameters, rotors=rotors, terms=RIGID,
         progress=progress,
     )  # fmt: skip
+    assert isinstance(model, SymbolicModel)  # it has no loops
     if model.intermediates:
         raise InputError(
             f"energies: {mechanism.name!r} has too many bodies for energies in one piece; "

@@ -30,7 +30,7 @@ class Lettered:
         self.qd, self.qdd = (array(ring.letter("rate", x) for x in s) for s in (task.qd, task.qdd))
         letters = Letters(ring, task.known)
         self.mechanism = symbolic_mechanism(task.mechanism, letters, letters.rotation)
-        self.writer = Writer(ring, _absolute(task.mechanism, ring, self.q))
+        self.writer = Writer(ring, absolute(task.mechanism, ring, self.q))
         # friction is not a polynomial
         self.terms = task.terms - {"friction"}
         lumped = _lumped(self.mechanism, self.writer) if task.known.symbols else self.mechanism
@@ -197,7 +197,9 @@ def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
     return replace(mechanism, links=tuple(link(each) for each in mechanism.links))
 
 
-def _absolute(mechanism: Mechanism, ring: Ring, q: Array) -> dict[int, dict[int, int]]:
+def absolute(
+    mechanism: Mechanism, ring: Ring, q: Iterable[Polynomial]
+) -> dict[int, dict[int, int]]:
     """The absolute angle of each revolute joint's link, as {slot: multiple}: the joint's own angle
     plus those of the joints before it with parallel axes."""
     tree = standard_form(mechanism)

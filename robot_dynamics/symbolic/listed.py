@@ -18,8 +18,9 @@ from ..scalar import Array, array
 from .lettered import Lettered
 from .names import entry_names
 from .polynomial import Polynomial
+from .sheet import Assignments
 from .show import PRODUCT
-from .straight_line import Assignments, straight_line
+from .straight_line import straight_line
 from .sweeps import WRITTEN_OUT
 from .symbolic_parameters import Task
 

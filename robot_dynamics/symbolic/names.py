@@ -33,6 +33,10 @@ _ENTRY = re.compile(
     + r")(?P<rotor>_r)?_(?P<below>[xyz]{1,2}\d+)(?P<more>_*)"
 )
 """A name from `entry_names`, with the prefix and suffix that `listed` may add"""
+_PLACE = re.compile(
+    r"(?P<rate>d?)(?P<base>[A-Zh]|g)(?P<of>[rxmR]?)_(?P<below>\d+(?:_\d+)?)(?P<more>_*)"
+)
+"""An entry of a matrix of a mechanism with loops: T_3_1, its rate dT_3_1, Dr_1_2 of the tree"""
 _RATE = re.compile(r"(?P<name>.+?)_(?P<dots>d{1,2})")
 _SPECIAL = {"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
 _WORDS = {
@@ -115,6 +119,8 @@ class Names:
 
 def symbol(name: str, dots: str = "") -> str:
     """A name in LaTeX; `dots` is a command such as \\dot for its letter."""
+    if dotted(name):
+        name, dots = name[1:], r"\dot"
     base, below, above = parts(name)
     letter = f"{dots}{{{base}}}" if dots else base
     return letter + "".join(f"{mark}{{{x}}}" for mark, x in (("^", above), ("_", below)) if x)
@@ -142,7 +148,19 @@ def divided(name: str) -> tuple[str, str, str] | None:
         above += f"({found['column']})" if found["column"] else found["weight"] or ""
         above += f"[{found['layer']}]" if found["layer"] else ""
         return found["base"], found["below"], above + "'" * len(found["more"])
+    if found := _PLACE.fullmatch(name):
+        return (
+            found["base"],
+            found["below"].replace("_", ","),
+            found["of"] + "'" * len(found["more"]),
+        )
     return None
+
+
+def dotted(name: str) -> bool:
+    """Is it an entry of a matrix's rate, such as dT_3_1?"""
+    found = _PLACE.fullmatch(name)
+    return bool(found and found["rate"])
 
 
 def words(text: str) -> str:
@@ -246,6 +264,8 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         rate = _RATE.fullmatch(name) if name in self.names.derived else None
         if rate:
             name, dots = rate["name"], {1: "˙", 2: "¨"}[len(rate["dots"])]
+        if dotted(name):
+            name, dots = name[1:], "˙"
         found = divided(name)
         if found is None:
             return self._apart(self._indexed(name, "", dots))

@@ -108,15 +108,35 @@ class Ring:
             self.generators.append(Generator(kind, expression, argument))
         return self._known[name]
 
+    def normal(self, polynomial: Polynomial) -> Polynomial:
+        """The polynomial with e^{iπ/12} = x in powers below the fourth: x⁶ = i, x⁴ = i x² + 1."""
+        slot = self._known.get((False, True, sympy.pi / 12))
+        if slot is None:
+            return polynomial
+        step = 1 << (BITS * slot)
+        terms: dict[int, complex] = {}
+        for key, value in polynomial.terms.items():
+            power = dict(self.exponents(key)).get(slot, 0)
+            turns, rest = divmod(power, 6)
+            low = key - power * step
+            value *= (1, 1j, -1, -1j)[turns % 4]
+            parts = [(rest, value)] if rest < 4 else [(rest - 2, value * 1j), (rest - 4, value)]
+            for exponent, part in parts:
+                new = low + exponent * step
+                terms[new] = terms.get(new, 0) + part
+        return Polynomial(self, {key: value for key, value in terms.items() if value})
+
     def exponents(self, key: int) -> Iterator[tuple[int, int]]:
         """The (slot, exponent) pairs of a term."""
         slot = 0
         while key:
+            # to the lowest letter
+            skipped = ((key & -key).bit_length() - 1) // BITS
+            key, slot = key >> (BITS * skipped), slot + skipped
             low = key & (_BASE - 1)
             if low >= _HALF:
                 low -= _BASE
-            if low:
-                yield slot, low
+            yield slot, low
             key = (key - low) >> BITS
             slot += 1
 

@@ -9,6 +9,7 @@ coefficients are factored. The shortest form is the one with the fewest operatio
 
 from __future__ import annotations
 
+import cmath
 import itertools
 import math
 import random
@@ -21,10 +22,14 @@ from typing import Any, TypeAlias
 import sympy
 from sympy.polys.rings import ring as polynomial_ring
 
-from .polynomial import Polynomial, Ring
+from .polynomial import BITS, Polynomial, Ring
 
 MOST_FACTORED = 16
 """Most terms of a sum that is factored; a longer one would take SymPy too long"""
+MOST_SIZED = 200
+"""Most terms of a sum whose size is taken in more than one form"""
+ROUNDING = 1e-9
+"""A smaller coefficient is zero"""
 MOST_FORMS = 400
 """Most terms of a sum for which more than one form is tried"""
 
@@ -47,6 +52,8 @@ class Writer:
     def __init__(self, ring: Ring, basis: Mapping[int, Mapping[int, int]] | None = None):
         self.ring = ring
         self.basis = dict(basis or {})
+        self._parallel = any(len(each) > 1 for each in self.basis.values())
+        self._angles: dict[tuple[int, bool], tuple[sympy.Expr, sympy.Expr]] = {}
         self._brackets: dict[Any, sympy.Expr] = {}
         self._known: dict[Any, sympy.Expr] = {}
 
@@ -65,6 +72,68 @@ class Writer:
             for (mono, angle), coefficient in self.real(polynomial).items()
         )
         return sympy.Add(*terms)
+
+    def brief(self, polynomial: Polynomial, most: int) -> sympy.Expr:
+        """A short expression, without the search for the shortest if there are more terms than
+        `most`."""
+        terms = self.real(polynomial)
+        if len(terms) <= most:
+            return self.short(polynomial)
+        sizes = self._sizes(polynomial)
+        form = sizes.index(min(sizes))
+        powers = self._of_powers(terms, form == 2) if form else None
+        return _gathered(self._of_sums(terms) if powers is None else powers)
+
+    def size(self, polynomial: Polynomial) -> int:
+        """About how long the expression will be, without the search for it: its letters and terms,
+        in sums of angles or in powers, whichever has fewer."""
+        return min(self._sizes(polynomial))
+
+    def _sizes(self, polynomial: Polynomial) -> list[int]:
+        """The size in sums of angles, in powers, and in powers of absolute angles."""
+        real: dict[tuple[int, Angle], complex] = defaultdict(complex)
+        count: dict[int, int] = {}
+        for key, coefficient in polynomial.terms.items():
+            letters, angle, mono = 0, [], key
+            for slot, exponent in self.ring.exponents(key):
+                kind = self.ring.generators[slot].kind
+                if kind == "angle":
+                    angle.append((slot, exponent))
+                if kind in ("angle", "fifteen"):
+                    mono -= exponent << (BITS * slot)
+                    coefficient *= cmath.exp(1j * math.pi / 12 * exponent * (kind != "angle"))
+                elif kind != "number":
+                    letters += exponent
+            if not angle or angle[0][1] > 0:
+                real[mono, tuple(angle)] += coefficient
+                count[mono] = 1 + letters
+        size = sum(
+            (count[mono] + bool(angle)) * sum(abs(part) > ROUNDING for part in (c.real, c.imag))
+            for (mono, angle), c in real.items()
+        )
+        found = [size]
+        if any(len(angle) > 1 or (angle and angle[0][1] > 1) for _, angle in real):
+            for absolute in (False, True)[: 1 + self._parallel] if len(real) <= MOST_SIZED else ():
+                found.append(self._size_of_powers(real, count, absolute))
+        return found
+
+    def _size_of_powers(
+        self, real: Mapping[tuple[int, Angle], complex], count: Mapping[int, int], absolute: bool
+    ) -> int:
+        found: dict[Any, float] = defaultdict(float)
+        for (mono, angle), coefficient in real.items():
+            parts = self._absolute(angle) if absolute else angle
+            for powers, c in zip(
+                _expanded(parts), (coefficient.real, -coefficient.imag), strict=True
+            ):
+                if abs(c) > ROUNDING:
+                    for power, k in powers.items():
+                        found[mono, power] += c * k
+        return sum(
+            count[mono] + sum(e for _, e in power)
+            for (mono, power), c in found.items()
+            if abs(c) > ROUNDING
+        )
 
     def real(self, polynomial: Polynomial) -> dict[tuple[Monomial, tuple[str, Angle]], Fraction]:
         """The terms with cosines and sines of sums of angles:
@@ -126,9 +195,8 @@ class Writer:
         angles = {angle for _, (_, angle) in terms if angle}
         if all(len(angle) == 1 and abs(angle[0][1]) == 1 for angle in angles):
             return forms
-        parallel = any(len(each) > 1 for each in self.basis.values())
         powers = [
-            self._of_powers(terms, each) for each in ((False, True) if parallel else (False,))
+            self._of_powers(terms, each) for each in ((False, True) if self._parallel else (False,))
         ]
         return forms + [each for each in powers if each is not None]
 
@@ -153,14 +221,21 @@ class Writer:
             for powers, c in (real if kind == "cos" else imaginary).items():
                 letters = list(mono)
                 for (slot, which), exponent in powers:
-                    theta = self._angle(slot, absolute)
-                    letters.append(((sympy.cos if which == "c" else sympy.sin)(theta), exponent))
+                    cosine, sine = self._angle(slot, absolute)
+                    letters.append((cosine if which == "c" else sine, exponent))
                 found[_sorted(letters)] += coefficient * c
         return {mono: c for mono, c in found.items() if c}
 
-    def _angle(self, slot: int, absolute: bool) -> sympy.Expr:
-        parts = self.basis.get(slot, {slot: 1}) if absolute else {slot: 1}
-        return sympy.Add(*(k * self.ring.generators[s].expression for s, k in parts.items()))
+    def _angle(self, slot: int, absolute: bool) -> tuple[sympy.Expr, sympy.Expr]:
+        """(cosine, sine)"""
+        if (slot, absolute) not in self._angles:
+            parts = self.basis.get(slot, {slot: 1}) if absolute else {slot: 1}
+            angle = tuple(parts.items())
+            self._angles[slot, absolute] = (
+                _trig(self.ring, "cos", angle),
+                _trig(self.ring, "sin", angle),
+            )
+        return self._angles[slot, absolute]
 
     def _absolute(self, angle: Angle) -> Angle:
         """The angle as multiples of the absolute angles φ_i = θ_i + …, found from the last to the
@@ -380,6 +455,24 @@ def _without_cosine_squares(form: Sum, angle: sympy.Expr) -> Sum:
             letters = [*exponents.items(), (sine, 2 * j), (cosine, odd)]
             found[_sorted(letters)] += c
     return {mono: c for mono, c in found.items() if c}
+
+
+def _gathered(form: Sum) -> sympy.Expr:
+    """The sum with its most frequent letter before a bracket, and so on inside and outside it."""
+    common = _content(form)
+    rest = {_divided(mono, common): c for mono, c in form.items()}
+    outer = _value(common, Fraction(1))
+    if len(rest) == 1:
+        ((mono, c),) = rest.items()
+        return outer * _value(mono, c)
+    frequent = Counter(atom for mono in rest for atom, _ in mono)
+    most = min(frequent, key=lambda atom: (-frequent[atom], _is_trig(atom), _key(atom)))
+    inside = {mono: c for mono, c in rest.items() if any(atom == most for atom, _ in mono)}
+    if len(inside) < 2:
+        return _product(outer, sympy.Add(*(_value(mono, c) for mono, c in rest.items())))
+    outside = {mono: c for mono, c in rest.items() if mono not in inside}
+    total = _gathered(inside) + (_gathered(outside) if outside else 0)
+    return _product(outer, total)
 
 
 def _may_factor(form: Sum) -> bool:

@@ -13,7 +13,16 @@ import numpy as np
 import sympy
 
 from ..description.expression import evaluate, letters
-from ..mechanism import Friction, Inertial, Joint, Link, Mechanism, Pose, Rotor
+from ..mechanism import (
+    Attachment,
+    Friction,
+    Inertial,
+    Joint,
+    Link,
+    Mechanism,
+    Pose,
+    Rotor,
+)
 from ..scalar import Array, array, is_zero, rotation_x, rotation_y, rotation_z
 from .polynomial import Polynomial, Ring
 
@@ -123,7 +132,7 @@ class Letters:
         for name, angle, about in angles(matrix):
             turns, turn = angle / (math.pi / 12), right(about, angle)
             if turn is None and abs(turns - round(turns)) < 1e-9:
-                turn = about(self.ring.constant(angle))
+                turn = about(Polynomial(self.ring, {0: complex(angle)}))
             elif turn is None:
                 turn = about(self(f"{name}{i}", angle, f"{place}.{name}"))
             result = turn if result is None else result @ turn
@@ -408,3 +417,27 @@ def _inertial(body: Inertial, kind: str, i: str, place: str, parameters: Naming)
     ]
     mass = parameters(f"m{kind}{i}", body.mass, f"{place}.mass")
     return Inertial(mass, array(center), tensor)
+
+
+def symbolic_loops(
+    mechanism: Mechanism, parameters: Naming, rotation: Callable[..., Array] = unnamed
+) -> Mechanism:
+    """The loops with symbols for the places of their hinges: e_xi, e_yi … on the successor, f_xi,
+    f_yi … on the predecessor."""
+
+    def placed(end: Attachment, kind: str, i: int) -> Attachment:
+        p = [
+            parameters(f"{kind}_{c}{i}", v)
+            for c, v in zip("xyz", end.pose.translation, strict=True)
+        ]
+        return Attachment(end.link, Pose(rotation(end.pose.rotation, f"{kind}{i}"), array(p)))
+
+    loops = tuple(
+        replace(
+            loop,
+            predecessor=placed(loop.predecessor, "f", i),
+            successor=placed(loop.successor, "e", i),
+        )
+        for i, loop in enumerate(mechanism.loops, 2)
+    )
+    return replace(mechanism, loops=loops)

@@ -581,9 +581,6 @@ class Model:
         forces = np.abs(self.dynamics.gravity(self._q)) + D.sum(axis=1) * acceleration
         if self._to_motors is not None:
             torques = forces @ np.abs(self._to_motors)
-        elif self.followers is not None:
-            S = self._closed.on_motors(self._closed.configuration(self._q))
-            torques = (np.abs(S) @ forces)[self._out]
         else:
             torques = forces[self._out]
         return np.where(torques > 0, torques, math.inf)
