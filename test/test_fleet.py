@@ -258,7 +258,7 @@ def test_no_more_processes_are_started_than_there_are_recordings(logs):
     with fleet_at(None, 200, 1) as fleet:
         assert fleet.workers == 1
     for workers in (0, 257, 100_000, True):
-        with pytest.raises(InputError, match="workers: .*1 to 256"):
+        with pytest.raises(InputError, match=r"workers: .*1 to 256"):
             fleet_at(None, workers)
 
 

@@ -766,7 +766,7 @@ def test_rows_without_a_time_are_counted_and_the_first_is_named(truth, tmp_path)
 def test_milliseconds_are_not_taken_for_seconds(tmp_path):
     rows = [f"{k},{0.1 * k}" for k in range(50)]
     (tmp_path / "a.csv").write_text("\n".join(["time,a/position", *rows]))
-    with pytest.raises(RecordingError, match="it grows by 1, expected at most 0.5 s.*time_ms"):
+    with pytest.raises(RecordingError, match=r"it grows by 1, expected at most 0.5 s.*time_ms"):
         read(tmp_path / "a.csv")
 
 
