@@ -809,3 +809,21 @@ def test_a_file_name_that_is_not_utf_8_is_escaped(truth, tmp_path):
     out = tmp_path / "out"
     assert main(["replay", str(robot), odd, "--cutoff", "10", "--out", str(out)]) == 0
     assert any("x\\udcff.csv" in page.read_text() for page in out.glob("*.html"))
+
+
+def test_single_missing_velocities_do_not_cost_the_others(truth):
+    (stream,) = recording(truth, 12.0, 100.0, noise=0.02).streams
+    velocity = stream.velocity.copy()
+    velocity[[300, 301, 700], 1] = np.nan
+    whole, gaps = (
+        prepare(Recording("log", (replace(stream, velocity=each),)), stream.names, None)
+        for each in (stream.velocity, velocity)
+    )
+    assert not any("velocities" in note for note in gaps.notes)
+    (before,), (after,) = whole.stretches, gaps.stretches
+    np.testing.assert_allclose(after.qd, before.qd, atol=1e-3)
+    # of too few, none is used
+    velocity[200:, 1] = np.nan
+    log = Recording("log", (replace(stream, velocity=velocity),))
+    notes = prepare(log, stream.names, None).notes
+    assert f"no velocities of {stream.names[1]}; using differentiated positions" in notes

@@ -36,6 +36,8 @@ LONGEST_REST = 0.3
 NOISIER = 2.0
 """Ratio of the noise of recorded rates to that of position differences, beyond which the latter are
 used"""
+MOSTLY = 0.9
+"""Share of the samples that have to have a rate"""
 MATCH = 0.1
 """Relative deviation of recorded rates from position differences, beyond which the latter are
 used"""
@@ -494,11 +496,13 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
     """The stream with rates for every joint.
 
     Recorded rates are kept if they agree with the positions and are not much noisier than their
-    differences; otherwise the differences of the positions are used.
+    differences; otherwise, and where single ones are missing, the differences of the positions are
+    used.
     """
-    velocity = stream.velocity.copy()
     own = differences(stream.position, 1.0 / rate)
-    given = np.isfinite(velocity).all(axis=0) & (velocity.any(axis=0) | ~own.any(axis=0))
+    there = np.isfinite(stream.velocity)
+    velocity = np.where(there, stream.velocity, own)
+    given = (there.mean(axis=0) > MOSTLY) & (velocity.any(axis=0) | ~own.any(axis=0))
     recorded = np.where(given, velocity, own)
     wrong = _miss(recorded, own) > MATCH
     noise, least = np.split(_noise(np.hstack([recorded, own])), 2)

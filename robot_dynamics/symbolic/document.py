@@ -373,7 +373,8 @@ def _unfolded(term: str) -> str:
     at = term.find(r"\frac{")
     if at < 0 or _width(term) <= WIDEST_TEX:
         return term
-    groups, depth, begin = [], 0, at + len(r"\frac")
+    groups: list[str] = []
+    depth, begin = 0, at + len(r"\frac")
     for k in range(begin, len(term)):
         depth += (term[k] == "{") - (term[k] == "}")
         if depth == 0 and len(groups) < 2:
