@@ -288,7 +288,7 @@ def record_of(path: Path, rows: list[tuple[float, int, int, float]]) -> Path:
         ([(0.998, 0, 0, 0.0), (1.0, 1, 0, 0.9), (1.002, 1, 0, 0.9)], "0.100 s after its start"),
         (
             [(0.998, 0, 0, 1.0), (1.0, 1, 1, 1.0), (1.002, 1, 1, 1.0)],
-            "1 periods of the motion had no torques",
+            "1 periods of the motion received no torques",
         ),
     ],
 )

@@ -284,7 +284,7 @@ def text(result: dict[str, Any]) -> str:
 
 def _joints(names: list[str], motion: dict[str, Any]) -> list[str]:
     """A table of joints: position limits in rad or m, rates per s, torques in N·m or N."""
-    rows = [["", "type", "from", "to", "rate", "torque or force", "gear ratio"]]
+    rows = [["", "type", "from", "to", "velocity", "torque or force", "gear ratio"]]
     for k, name in enumerate(names, start=1):
         each = motion[name]
         length = "m" if each["type"] == "prismatic" else "rad"

@@ -36,6 +36,8 @@ LONGEST_REST = 0.3
 NOISIER = 2.0
 """Ratio of the noise of recorded rates to that of position differences, beyond which the latter are
 used"""
+SLOW = 5.0
+"""Hz: of samples as rare as this, the unit of time is doubted"""
 MOSTLY = 0.9
 """Share of the samples that have to have a rate"""
 MATCH = 0.1
@@ -319,6 +321,8 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     pieces = sorted(pieces, key=lambda piece: piece[0][0])
     _, longest = max(pieces, key=lambda piece: len(piece[0]))
     rate = 1.0 / float(np.median(np.diff(longest.time)))
+    if rate < SLOW:
+        notes.append(f"one sample in {1 / rate:.3g} s: are its times in seconds?")
     _check_motion(pieces, source, notes)
     start = pieces[0][0][0]
     pieces = [(time - start, _with_rates(each, rate, notes)) for time, each in pieces]

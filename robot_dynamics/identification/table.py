@@ -19,7 +19,7 @@ UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
 """s, by the end of the time column's name"""
 LONGEST_LINE = 2**24
 """Bytes: 200,000 columns have a third of it"""
-SLOWEST = 0.5
+SLOWEST = 1.0
 """s between messages; what is slower has other stamps than seconds, or says nothing of motion"""
 FIELDS = ("position", "velocity", "effort")
 

@@ -53,7 +53,7 @@ def wrong_lengths(draw: int) -> dict[str, float]:
 
 def _wrong_runs() -> tuple[Run, ...]:
     return tuple(
-        Run(f"lengths 1 % wrong, draw {draw + 1}, {what}", how, wrong_lengths(draw))
+        Run(f"lengths 1 % wrong, sample {draw + 1}, {what}", how, wrong_lengths(draw))
         for draw in range(DRAWS)
         for what, how in (("actuated alone", {}), ("with sensors", {"sensed": True}))
     )

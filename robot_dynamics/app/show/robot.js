@@ -97,7 +97,7 @@ class Robot {
       return c.wraps[i] ? d - 2 * Math.PI * Math.round(d / (2 * Math.PI)) : d;
     });
     const length = Math.max(0, ...way.map((d, i) => Math.abs(d) / c.scale[i]));
-    if (!(length <= FARTHEST)) throw new Error(`${this.named(q)}: too far away; go there by states in between`);
+    if (!(length <= FARTHEST)) throw new Error(`${this.named(q)}: too far from the last state; pass intermediate states`);
     let here = from, reached = 0, step = Math.min(1, STRIDE / Math.max(length, STRIDE));
     const longest = step, least = length ? SHORTEST / Math.max(length, STRIDE) : 1;
     while (reached < 1) {
