@@ -176,9 +176,12 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
     )
     partner.until(lambda: topics.subscribers, "the subscriber")
 
-    def after(*some: tuple[float, bool], fit: Sequence[str] = RIGHT) -> list[list[float]]:
-        """What comes of torques that meet a block."""
+    def after(
+        *some: tuple[float, bool], fit: Sequence[str] = RIGHT, then: float | None = None
+    ) -> list[list[float]]:
+        """What comes of torques that meet a block, and of one that is published at its end."""
         got.clear()
+        topics.fit(RIGHT, are_joints=True)
         topics._order.problem = "unknown"
         monkeypatch.setattr(topics._order, "watch", lambda _: None)
         for value, last in some:
@@ -186,7 +189,10 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
         topics.watch()
         topics.fit(fit, are_joints=True)
         topics._order.problem = ""
+        if then is not None:
+            topics.publish(Torques(np.array([then, 0.0]), 0))
         topics.watch()
+        partner.spin()
         topics.publish(Torques(np.array([9.0, 0.0]), 0))
         partner.until(lambda: [9.0, 0.0] in got, "a mark")
         return got[:-1]
@@ -196,6 +202,7 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
     assert after((2.0, True), (3.0, True)) == [[3.0, 0.0]]
     assert after((2.0, True), (1.0, False)) == [], "a motion has begun since"
     assert after((2.0, True), fit=WRONG) == [], "they belong to other joints"
+    assert after((2.0, True), then=4.0) == [[4.0, 0.0]], "a motion comes first"
     monkeypatch.setattr(torque_topics, "OWED_FOR", 0.0)
     assert after((2.0, True)) == []
     topics.close()
