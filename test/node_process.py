@@ -241,6 +241,8 @@ class Partner(Conversation):
         self.commands: list[list[float]] = []
         self.effort: list[JointState] = []
         self.diagnostics: list[DiagnosticArray] = []
+        self.newest = 0.0
+        """When the newest of these came, by `time.monotonic`"""
         node = self.node
         node.create_subscription(
             Float64MultiArray, "/feed_forward/commands", self._on_commands, 100
@@ -278,6 +280,7 @@ class Partner(Conversation):
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         self.heard += 1
         self.diagnostics.append(message)
+        self.newest = time.monotonic()
 
     def state(self, joints: dict[str, tuple[float, float]], stamp: Any = None) -> JointState:
         """Publish a state: name to position and rate; stamped now, where nothing else is said."""

@@ -127,6 +127,8 @@ def test_parameters_are_those_that_the_terms_feel(terms):
         ours = rd.InverseDynamics(mechanism, **options, backend="python")
         theirs = rd.functions(mechanism, over.name, **options, arguments="parameters")
         assert theirs.parameter_names == tuple(ours.parameter_names)
+        felt = rotors == "full" and not {"rotors", "gravity"}.isdisjoint(terms)
+        assert ("q1.mass" in theirs.parameter_names) == felt  # a rotor's name
         q, qd, qdd = np.random.default_rng(4).uniform(-1, 1, (3, 3))
         pi = theirs.parameters
         close(over.call(theirs.torques, q, qd, qdd, pi), ours(q, qd, qdd))

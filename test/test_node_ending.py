@@ -247,6 +247,19 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume():
         set_in_motion(partner)
 
 
+def test_after_a_hang_in_which_nothing_moved_nothing_is_over():
+    with cartesian(program=(sys.executable, "-c", HANGING), max_age=1.0) as partner:
+        from geometry_msgs.msg import InertiaStamped
+
+        partner.payload_out.publish(InertiaStamped())
+        # its diagnostics come once a second, unless it hangs
+        partner.until(
+            lambda: partner.diagnostics and time.monotonic() - partner.newest > 3.0, "the hang"
+        )
+        set_in_motion(partner)
+        assert "hung" not in partner.log
+
+
 def test_a_console_that_nobody_reads_does_not_hold_up_the_loop(tmp_path):
     """As where `ros2 launch` is suspended, or a terminal is paused."""
     pipe = tmp_path / "console"

@@ -22,6 +22,8 @@ from robot_dynamics.ros.feed_forward.derivative import Derivative
 from robot_dynamics.ros.feed_forward.diagnostics import Diagnosis
 from robot_dynamics.ros.feed_forward.joint_states import JointStateReader
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.refusal import RefusedError
+from robot_dynamics.ros.feed_forward.stamps import SECOND, Stamps
 from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 NAMES = ("theta1", "d2")
@@ -503,3 +505,17 @@ def test_however_a_node_is_held_up_no_arrival_times_make_a_quick_rate(seed):
     # what a queue hides of the time between two samples is at most as much as the samples show
     assert max(values, default=0.0) < 2.0 * rate
     assert min(values, default=0.0) >= 0.0
+
+
+def test_a_message_without_a_stamp_lets_no_older_one_pass():
+    stamps, now = Stamps(), 100 * SECOND
+    ahead = now + SECOND // 4
+    stamps.accept(stamps.checked(ahead, now, 0.5), now)
+    stamps.accept(stamps.checked(0, now, 0.5), now)
+    with pytest.raises(RefusedError, match="before the newest one"):
+        stamps.checked(now + SECOND // 8, now, 0.5)
+    assert stamps.checked(ahead, now, 0.5) == ahead
+    # a new start, after a pause, is one all the same
+    later = now + 2 * SECOND
+    stamps.accept(stamps.checked(later - SECOND // 4, later, 0.5), later)
+    assert stamps.checked(later - SECOND // 8, later, 0.5) == later - SECOND // 8
