@@ -149,6 +149,58 @@ def test_a_mimic_follows_with_its_reference():
     assert coupling.offset == pytest.approx(0.1 - 0.6)
 
 
+def following(**masters: str) -> str:
+    """Three joints in a row, of which some follow another one as 2 q + 0.1."""
+    links = "".join(f"<link name='l{i}'>{body(1)}</link>" for i in range(4))
+    joints = ""
+    for i in (1, 2, 3):
+        kind = "fixed" if masters.get(f"j{i}") == "" else "revolute"
+        mimic = (
+            f"<mimic joint='{masters[f'j{i}']}'><multiplier>2</multiplier><offset>0.1</offset>"
+            "</mimic>"
+            if masters.get(f"j{i}")
+            else ""
+        )
+        joints += (
+            f"<joint name='j{i}' type='{kind}'><parent>l{i - 1}</parent><child>l{i}</child>"
+            f"<axis><xyz>0 1 0</xyz>{mimic}</axis></joint>"
+        )
+    return f"<sdf version='1.9'><model name='m'>{links}{joints}</model></sdf>"
+
+
+@pytest.mark.parametrize("order", [("j1", "j2", "j3"), ("j3", "j2", "j1")])
+def test_a_chain_of_mimics_follows_its_one_independent_joint(order):
+    first, second, third = order
+    robot = rd.load(following(**{second: first, third: second}))
+    assert robot.joint_names == (first,)
+    assert robot.joint(third).coupling.ratios == ((first, 4.0),)
+    # 2 (2 q + 0.1) + 0.1
+    assert robot.joint(third).coupling.offset == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("masters", "words"),
+    [
+        ({"j1": "j1"}, "joint 'j1': mimic: found 'j1 → j1', expected a chain that ends"),
+        ({"j1": "j2", "j2": "j1"}, "joint 'j1': mimic: found 'j1 → j2 → j1'"),
+        ({"j3": "j1", "j1": "j2", "j2": "j1"}, "'j1 → j2 → j1'"),
+    ],
+)
+def test_a_circle_of_mimics_is_refused(masters, words):
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(following(**masters))
+
+
+@pytest.mark.parametrize("masters", [{"j2": "nobody"}, {"j2": "j1", "j1": ""}])
+def test_a_mimic_of_no_joint_that_moves_is_told_and_moves_by_itself(masters):
+    words = "joint 'j2': mimic: found .*, expected a moving joint"
+    with pytest.warns(UserWarning, match=words):
+        robot = rd.load(following(**masters))
+    assert "j2" in robot.joint_names
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(following(**masters), strict=True)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

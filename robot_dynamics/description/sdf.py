@@ -34,6 +34,7 @@ from .compound import split
 from .fields import inertia_matrix, number, numbers
 from .fields import text as name_of
 from .files import read_text
+from .mimics import mimicking
 from .order import no_name_twice, parents_first
 from .xml_text import parsed, plain_text
 
@@ -49,17 +50,21 @@ LOOPS = {"revolute": "revolute", "continuous": "revolute", "ball": "spherical",
          "prismatic": "prismatic", "fixed": "fixed"}  # fmt: skip
 
 
-def read(source: Path | str, where: str) -> Mechanism:
+def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
     """The mechanism of an SDF file or text.
 
     Args:
         source: the path, or the text.
         where: what messages call it.
+        strict: raise an error instead of warnings.
 
     Raises:
         DescriptionError: an invalid description, or an unsupported element of SDF (nested models,
             includes, screw joints); the message names `where`, the link or joint, and what was
             expected.
+
+    Warns:
+        DescriptionWarning: a joint that mimics a missing one; it becomes independent.
     """
     where = Place(where)
     text = read_text(source) if isinstance(source, Path) else source
@@ -68,7 +73,7 @@ def read(source: Path | str, where: str) -> Mechanism:
     if len(models) != 1 or next(root.iter("include"), None) is not None:
         found = f"{len(models)} models, {sum(1 for _ in root.iter('include'))} includes"
         raise wrong(DescriptionError, where + ": models", found, "one model, with nothing included")
-    return _Reader(models[0], where).mechanism(_gravity(root, where))
+    return _Reader(models[0], where, strict).mechanism(_gravity(root, where))
 
 
 def _gravity(root: etree._Element, where: Place) -> Array:
@@ -93,6 +98,7 @@ class _Reader:
 
     model: etree._Element
     where: Place
+    strict: bool
     frames: dict[str, _Frame] = field(default_factory=dict)
 
     def mechanism(self, gravity: Array) -> Mechanism:
@@ -140,14 +146,15 @@ class _Reader:
             )
         base = WORLD if fixed else roots[0]
         own = Inertial() if fixed else bodies[base]
-        links_here = {link.name: link for link in made}
         no_name_twice((link.joint.name for link in made), where + ": joint")
+        followers = mimicking({link.joint.name: link.joint for link in made}, where, self.strict)
+        made = [replace(link, joint=followers[link.joint.name]) for link in made]
         stands = self._in_model(MODEL) if fixed else self._in_model(base)
         # the world's gravity on the base's axes
         turned = (self._pose(self.model, where) @ stands).rotation.T @ gravity
         return Mechanism(
             name_of(model.get("name"), where + ": model name"),
-            parents_first(list(links_here.values()), base, where),
+            parents_first(made, base, where),
             base=base,
             base_inertial=own,
             gravity=turned,

@@ -8,8 +8,7 @@ meshes are never read, and the parser, which prints unknown elements, finds none
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from ..scalar import array, rotation_to
 from .compound import PARTS, left_out, split
 from .fields import inertia_matrix, number, numbers, tolerate
 from .fields import text as text_of
+from .mimics import mimicking
 from .order import no_name_twice, parents_first
 from .records import LIMITS, limits
 from .transmissions import gear_ratios
@@ -98,7 +98,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         for link in _links(joint, bounds.get(joint.name), inertials[joint.child], where, strict)
     ]
     base = _base(inertials, robot.joints, where)
-    joints = _mimicking({link.joint.name: link.joint for link in links}, where, strict)
+    joints = mimicking({link.joint.name: link.joint for link in links}, where, strict)
     links = [Link(link.name, link.parent, joints[link.joint.name], link.inertial) for link in links]
     return Mechanism(
         text_of(robot.name or "robot", where + ": robot name"),
@@ -156,19 +156,6 @@ def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: Place) ->
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
         raise wrong(DescriptionError, where + ": root link", found, "one link without a parent")
     return roots.pop()
-
-
-def _mimicking(joints: dict[str, Joint], where: Place, strict: bool) -> dict[str, Joint]:
-    """The joints, coupled only to independent ones; those that mimic a missing one are freed."""
-    for joint in list(joints.values()):
-        if joint.coupling is None:
-            continue
-        master = joint.coupling.ratios[0][0]
-        if master not in joints or not joints[master].moves:
-            at = where.named("joint", joint.name) / "mimic"
-            tolerate(wrong(DescriptionError, at, master, "a moving joint of this robot"), strict)
-            joints[joint.name] = replace(joint, coupling=None)
-    return _resolved(joints, where)
 
 
 def _rotors(
@@ -336,36 +323,3 @@ def _joint(joint: Any, bounds: Limits | None, at: Place) -> Joint:
         friction=friction,
         coupling=coupling,
     )
-
-
-def _resolved(joints: dict[str, Joint], where: Place) -> dict[str, Joint]:
-    """The joints, with each chain of <mimic> reduced to an independent joint."""
-
-    def master(name: str) -> Iterator[str]:
-        seen = [name]
-        while (coupling := joints[name].coupling) is not None:
-            name = coupling.ratios[0][0]
-            if name in seen:
-                raise wrong(
-                    DescriptionError,
-                    where.named("joint", seen[0]) / "mimic",
-                    " → ".join([*seen, name]),
-                    "a chain that ends at an independent joint",
-                )
-            seen.append(name)
-        yield from seen
-
-    resolved = {}
-    for name, joint in joints.items():
-        ratio, offset = 1.0, 0.0
-        *followers, last = master(name)
-        for follower in followers:
-            coupling = joints[follower].coupling
-            assert coupling is not None
-            # q = r (r' q'' + o') + o
-            offset += ratio * coupling.offset
-            ratio *= coupling.ratios[0][1]
-        resolved[name] = (
-            replace(joint, coupling=Coupling(((last, ratio),), offset)) if followers else joint
-        )
-    return resolved
