@@ -201,6 +201,7 @@ near:
         ("  - j2\n", "  - j9\n"),
         ("predecessor: {link: base}\n    successor: {link: b, ", "{link: nobody}"),
         ("successor: {link: b}", "successor: {link: c}"),
+        ("successor: {link: b}", "successor: {link: base}"),
         ("viscous: 0.1", "viscous: -0.1"),
         ("torque: 0.5", "torque: -0.5"),
         ("mount: base", "mount: c"),

@@ -99,7 +99,7 @@ def test_friction_and_limits_are_kept():
     assert (joint.friction.viscous, joint.friction.coulomb) == (0.7, 0.3)
     limits = joint.limits
     assert (limits.lower, limits.upper, limits.effort, limits.velocity) == (-1.0, 2.0, 40.0, 3.0)
-    assert mechanism.joint("elbow").limits == type(limits)()
+    assert mechanism.joint("elbow").limits is None
 
 
 FOUR_BAR = f"""<sdf version="1.11"><model name="four_bar">
@@ -116,6 +116,20 @@ FOUR_BAR = f"""<sdf version="1.11"><model name="four_bar">
   <joint name="pin" type="revolute"><pose>0.5 0.1 0 0 0 0</pose><parent>rocker</parent>
     <child>rod</child><axis><xyz>0 0 1</xyz></axis></joint>
 </model></sdf>"""
+
+
+def test_a_limit_that_means_none_is_none():
+    """Infinite in any spelling, and both 0, which many programs write for unknown ones."""
+    for old, new in (("-1e16", "-inf"), ("1e16", "inf"), ("1e16", "1e31")):
+        assert rd.load(ARM.replace(old, new)).joint("elbow").limits is None
+    zeros = ARM.replace("<lower>-1<", "<lower>0<").replace("<upper>2<", "<upper>0<")
+    assert rd.load(zeros).joint("shoulder").ends.upper is None
+
+
+def test_a_link_closes_no_loop_with_itself():
+    joint = "<joint name='more' type='ball'><parent>tool</parent><child>tool</child></joint>"
+    with pytest.raises(rd.DescriptionError, match="loop 'more': successor link: found 'tool'"):
+        rd.load(ARM.replace("</model>", f"{joint}</model>"))
 
 
 def test_a_link_that_two_joints_carry_closes_a_loop(tmp_path):
@@ -213,6 +227,13 @@ def test_a_mimic_of_no_joint_that_moves_is_told_and_moves_by_itself(masters):
         ("<mass>0.5</mass>", "<mass>heavy</mass>", "heavy"),
         ("<xyz>0 0.6 0.8</xyz>", "<xyz>0 0 0</xyz>", "axis"),
         ('<link name="tool">', '<link name="fore">', "fore"),
+        ("<mass>0.5</mass>", "<mass></mass>", "link 'tool': mass: found '', expected a finite"),
+        ("<mass>0.5</mass>", "<mass>0<!-- -->.5</mass>", "link 'tool': mass: .* text alone"),
+        ("<mass>0.5</mass>", "<mass>1</mass><mass>2</mass>", "inertial.mass: found '2 of them'"),
+        ("<izz>0.15</izz>", "<izz/>", "link 'base': inertia.izz: found ''"),
+        ("<child>fore</child>", "<child>fore</child><axis/>", "'elbow': axis: found '2 of them'"),
+        ("<lower>-1</lower>", "<lower>3</lower>", "axis.limit.lower: found 3.0, .* upper limit, 2"),
+        ("<lower>-1</lower>", "<lower/>", "joint 'shoulder': axis.limit.lower: found ''"),
     ],
 )
 def test_what_cannot_be_said_here_is_refused_in_one_line(old, new, said):
