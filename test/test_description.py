@@ -292,7 +292,7 @@ def test_a_wrong_argument_of_a_xacro_is_named(arguments):
     refused(
         f"{arguments} heavy:={'2' * 200_000}", "found '200007 characters', expected at most 4096"
     )
-    refused(f"{arguments} heavy:=", "not a valid URDF")
+    refused(f"{arguments} heavy:=", "mass.value: found '', expected a finite number")
     refused(f"{arguments}.xacro heavy:=2", "no such file")
     refused(f"{arguments.with_suffix('.urdf')} heavy:=2", "no such file")
     # undeclared, without a default, an argument must be given
