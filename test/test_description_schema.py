@@ -224,6 +224,14 @@ def test_the_line_is_that_of_the_value_also_in_what_is_checked_last(right, wrong
     assert found.value.line == there + 1
 
 
+@pytest.mark.parametrize("name", ["pi", "sin"])
+def test_a_symbol_may_not_have_a_name_that_is_taken(name, tmp_path):
+    (tmp_path / "robot.yaml").write_text(BLOCKS.replace("m1: 1}", f"{name}: 3}}"))
+    words = rf"symbols: found '{name}', expected another name than pi, sin, .*\(line 2\)$"
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(tmp_path / "robot.yaml")
+
+
 def test_the_line_is_that_of_the_key(tmp_path):
     (tmp_path / "robot.yaml").write_text("robot: r\nlinks:\n  3\n")
     with pytest.raises(rd.DescriptionError, match=r"links: found 3, expected a list \(line 2\)$"):
@@ -302,7 +310,7 @@ def test_what_a_urdf_lacks_is_named():
 
 def test_numbers_of_a_urdf_may_be_multiples_of_pi():
     text = URDF.replace('<axis xyz="0 0 1"/>', '<origin rpy="0 0 pi"/><axis xyz="0 0 1"/>')
-    assert rd.load(text).joint("j").origin.rotation[0, 0] == -1
+    assert rd.load(text.replace('izz="9"', 'izz="1"')).joint("j").origin.rotation[0, 0] == -1
 
 
 def test_the_narrowest_description_of_an_element_comes_first():

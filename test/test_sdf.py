@@ -248,8 +248,17 @@ def test_frames_that_refer_to_each_other_are_refused():
         '<frame name="hook" attached_to="base"><pose>',
         '<frame name="hook" attached_to="base"><pose relative_to="shoulder">',
     )
-    with pytest.raises(rd.DescriptionError, match="relative_to"):
+    words = "relative_to: found 'shoulder → hook → shoulder', expected a chain that ends"
+    with pytest.raises(rd.DescriptionError, match=words):
         rd.load(text)
+
+
+def test_a_frame_that_is_unknown_is_named_with_the_nearest():
+    words = "joint 'shoulder': pose.relative_to: found 'hok', .*; did you mean 'hook'.*line 10"
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(ARM.replace('relative_to="hook"', 'relative_to="hok"'))
+    with pytest.raises(rd.DescriptionError, match="expressed_in: found '__modl__'"):
+        rd.load(ARM.replace('"__model__"', '"__modl__"'))
 
 
 def test_a_bomb_and_a_topic_are_refused():

@@ -32,7 +32,7 @@ from ..mechanism import (
 )
 from ..scalar import Array, array, rotation_quaternion, rotation_to
 from .compound import split
-from .fields import inertia_matrix, number, numbers
+from .fields import inertia_matrix, number, numbers, unknown
 from .fields import text as name_of
 from .files import read_text
 from .mimics import mimicking
@@ -100,6 +100,7 @@ class _Frame:
     pose: Pose
     relative_to: str
     attached_to: str
+    at: Place
 
 
 @dataclass
@@ -110,6 +111,8 @@ class _Reader:
     where: Place
     strict: bool
     frames: dict[str, _Frame] = field(default_factory=dict)
+    poses: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose(), WORLD: Pose()})
+    """Those known so far, of frames in the model's frame"""
 
     def mechanism(self, gravity: Array) -> Mechanism:
         """The complete mechanism, with the world's gravity (3,), m/s²."""
@@ -191,7 +194,7 @@ class _Reader:
             usual = attached if element.get("attached_to") else MODEL
         pose = element.find("pose")
         relative = usual if pose is None else pose.get("relative_to") or usual
-        return _Frame(self._pose(element, at), relative, attached)
+        return _Frame(self._pose(element, at), relative, attached, at / "pose" / "relative_to")
 
     def _pose(self, element: etree._Element, at: Place) -> Pose:
         pose = element.find("pose")
@@ -208,14 +211,19 @@ class _Reader:
 
     def _in_model(self, name: str) -> Pose:
         """The pose of a frame in the model's frame, with all joints at 0."""
-        pose, seen = Pose(), [name]
-        while name not in (MODEL, WORLD):
-            frame = self.frames.get(name)
-            if frame is None or frame.relative_to in seen:
-                expected = "frames that do not refer to one another in a circle"
-                raise wrong(DescriptionError, self.where + ": relative_to", seen[-1], expected)
-            pose, name = frame.pose @ pose, frame.relative_to
-            seen.append(name)
+        chain: dict[str, _Frame] = {}
+        at = self.where + ": expressed_in"
+        while name not in self.poses:
+            if name not in self.frames:
+                raise unknown(at, name, [*self.frames, MODEL])
+            chain[name] = self.frames[name]
+            name, at = chain[name].relative_to, chain[name].at
+            if name in chain:
+                found = " → ".join([*chain, name])
+                raise wrong(DescriptionError, at, found, "a chain that ends at the model's frame")
+        pose = self.poses[name]
+        for inner, frame in reversed(chain.items()):
+            pose = self.poses[inner] = pose @ frame.pose
         return pose
 
     def _body_of(self, name: str, bodies: Mapping[str, Inertial], at: Place) -> str:
