@@ -130,8 +130,17 @@ def test_files_that_are_not_there_or_nothing_to_read(tmp_path):
     refused(tmp_path / "robot.txt", ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)")
     (tmp_path / "binary.urdf").write_bytes(b"\xff\xfe\x00")
     refused(tmp_path / "binary.urdf", "not a text file")
+    latin = '<?xml version="1.0" encoding="latin-1"?>' + URDF.replace('"r"', '"Größe"')
+    (tmp_path / "latin.urdf").write_bytes(latin.encode("latin-1"))
+    refused(tmp_path / "latin.urdf", "not a text file in UTF-8", "save text in another encoding")
+    (tmp_path / "beside.yaml").write_text("\nurdf: list.yaml\n")
     (tmp_path / "list.yaml").write_text("- 1\n")
     refused(tmp_path / "list.yaml", "a mapping")
+    refused(
+        tmp_path / "beside.yaml",
+        "beside.yaml: urdf: found 'list.yaml'",
+        "not another YAML (line 2)",
+    )
 
 
 def test_a_path_may_be_longer_than_a_name(tmp_path):
@@ -292,7 +301,7 @@ def test_a_wrong_argument_of_a_xacro_is_named(arguments):
     refused(
         f"{arguments} heavy:={'2' * 200_000}", "found '200007 characters', expected at most 4096"
     )
-    refused(f"{arguments} heavy:=", "not a valid URDF")
+    refused(f"{arguments} heavy:=", "mass.value: found '', expected a finite number")
     refused(f"{arguments}.xacro heavy:=2", "no such file")
     refused(f"{arguments.with_suffix('.urdf')} heavy:=2", "no such file")
     # undeclared, without a default, an argument must be given

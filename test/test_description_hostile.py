@@ -104,7 +104,7 @@ def test_comments_and_instructions_elsewhere_do_no_harm():
         ('name="b"', f'name="{"x" * (LONGEST_NAME + 1)}"', ("link name", "at most 200")),
         ("</robot>", "</robot><robot/>", ("not readable as XML",)),
         ('value="5"', 'value="5" value="6"', ("not readable as XML",)),
-        ('value="5"', f'value="{LARGEST * 10}"', ("link 'b': mass", "at most 1e+30")),
+        ('value="5"', f'value="{LARGEST * 10}"', ("inertial.mass.value", "at most 1e+30")),
     ],
 )  # fmt: skip
 def test_what_stands_twice_or_is_another_language_is_refused(old, new, words):

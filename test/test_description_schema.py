@@ -201,6 +201,7 @@ near:
         ("  - j2\n", "  - j9\n"),
         ("predecessor: {link: base}\n    successor: {link: b, ", "{link: nobody}"),
         ("successor: {link: b}", "successor: {link: c}"),
+        ("successor: {link: b}", "successor: {link: base}"),
         ("viscous: 0.1", "viscous: -0.1"),
         ("torque: 0.5", "torque: -0.5"),
         ("mount: base", "mount: c"),
@@ -221,6 +222,14 @@ def test_the_line_is_that_of_the_value_also_in_what_is_checked_last(right, wrong
     with pytest.raises(rd.DescriptionError) as found:
         rd.load(tmp_path / "robot.yaml")
     assert found.value.line == there + 1
+
+
+@pytest.mark.parametrize("name", ["pi", "sin"])
+def test_a_symbol_may_not_have_a_name_that_is_taken(name, tmp_path):
+    (tmp_path / "robot.yaml").write_text(BLOCKS.replace("m1: 1}", f"{name}: 3}}"))
+    words = rf"symbols: found '{name}', expected another name than pi, sin, .*\(line 2\)$"
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(tmp_path / "robot.yaml")
 
 
 def test_the_line_is_that_of_the_key(tmp_path):
@@ -260,6 +269,48 @@ def test_errors_of_a_urdf_name_its_line_also_from_a_yaml_beside_it_and_in_a_text
     file.write_text(URDF.replace('<child link="b"/>', '<child link="c"/>'))
     with pytest.raises(rd.DescriptionError, match=r"joint 'j': child.*\(line 12\)$"):
         rd.load(file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('value="1"', 'value="abc"',
+         "link 'b': inertial.mass.value: found 'abc', expected a finite number"),
+        ('value="1"', "", "link 'b': inertial.mass.value: found None"),
+        ('ixz="0"', 'ixz=""', "link 'b': inertial.inertia.ixz: found ''"),
+        ('<axis xyz="0 0 1"/>', '<axis xyz="0 1"/>',
+         "joint 'j': axis.xyz: found '0 1', expected 3 numbers"),
+        ('<axis xyz="0 0 1"/>', '<origin rpy="0 up 0"/>',
+         "joint 'j': origin.rpy.1.: found 'up', expected a finite number"),
+        ('<axis xyz="0 0 1"/>', '<mimic joint="k" offset="1 2"/>',
+         "joint 'j': mimic.offset: found '1 2'"),
+        ('<axis xyz="0 0 1"/>', "<mimic/>", "joint 'j': mimic.joint: found None, expected a name"),
+        ('<parent link="a"/>', "<parent/>", "joint 'j': parent.link: found None, expected a name"),
+        ('type="revolute"', 'type="hinge"',
+         "joint 'j': type: found 'hinge', expected one of revolute, continuous"),
+    ],
+)  # fmt: skip
+def test_a_value_of_a_urdf_that_is_none_is_named_with_its_line(old, new, words):
+    assert old in URDF
+    text, line = URDF.replace(old, new), 1 + URDF[: URDF.index(old)].count("\n")
+    with pytest.raises(rd.DescriptionError, match=rf"^the URDF text: {words}.*\(line {line}\)$"):
+        rd.load(text)
+
+
+def test_what_a_urdf_lacks_is_named():
+    for old, words in (
+        ('<mass value="1"/>', r"'b': inertial.mass: found None, expected a <mass> \(line 5\)"),
+        ('<parent link="a"/>', r"'j': parent: found None, expected a <parent> \(line 10\)"),
+        ('name="j" ', "joint name: found None, expected a name"),
+    ):
+        assert old in URDF
+        with pytest.raises(rd.DescriptionError, match=f"^the URDF text: .*{words}$"):
+            rd.load(URDF.replace(old, ""))
+
+
+def test_numbers_of_a_urdf_may_be_multiples_of_pi():
+    text = URDF.replace('<axis xyz="0 0 1"/>', '<origin rpy="0 0 pi"/><axis xyz="0 0 1"/>')
+    assert rd.load(text.replace('izz="9"', 'izz="1"')).joint("j").origin.rotation[0, 0] == -1
 
 
 def test_the_narrowest_description_of_an_element_comes_first():

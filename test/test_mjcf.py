@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 import warnings
 from dataclasses import replace
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 import robot_dynamics as rd
-from robot_dynamics.description import load_urdf_text
+from robot_dynamics.description import load_urdf_text, mujoco_compiler
 from robot_dynamics.description.fields import DescriptionWarning
 from robot_dynamics.description.urdf_writer import urdf as written
 from robot_dynamics.scalar import rotation_rpy
@@ -370,6 +372,9 @@ SPATIAL = """<worldbody><site name="s"/><body><geom size="1"/><site name="t" pos
         ("</mujoco>", FIXED.format('damping="1 3"'), "tendon 'cord': damping that is not linear"),
         ("</mujoco>", SPATIAL.format('damping="3"'), "spatial tendon 'cord': .*found .3.0"),
         ("</mujoco>", SPATIAL.format('armature="3"'), "spatial tendon 'cord': .*found .3.0"),
+        ('range="-1 1"', 'range="1 -1"', "'lift': range: found .1.0, -1.0., expected a lower"),
+        ('range="-7 7"', 'range="7 -7"', "'.*_joint1': actfrcrange: found .7.0, -7.0."),
+        ('range="-2 2"', 'range="2 -2"', "actuator 'm1': forcerange: found .2.0, -2.0."),
     ],
 )
 def test_what_is_left_out_is_said(old, new, said):
@@ -401,3 +406,120 @@ def test_only_what_is_described_is_loaded():
         plain = rd.load(ARM)
     tree = replace(plain, rotors=())
     assert rd.InverseDynamics(tree).joint_names == plain.joint_names
+
+
+# Files that are meant to do harm, or came about by accident
+
+BODY = "<body name='b'><joint name='j'/><geom type='sphere' size='0.1' mass='{}'/></body>"
+
+
+def mjcf(*before: str, world: str = "", mass: str = "1") -> str:
+    return f"<mujoco>{''.join(before)}<worldbody>{world}{BODY.format(mass)}</worldbody></mujoco>"
+
+
+def refused(source, words: str) -> None:
+    with pytest.raises(rd.DescriptionError, match=words) as caught:
+        rd.load(source)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        mjcf(world="<replicate count='1000000000' offset='0 0 1'><geom size='1'/></replicate>"),
+        mjcf("<size nkey='2000000000'/>"),
+    ],
+    ids=["replicate", "nkey"],
+)
+def test_a_model_without_end_ends_in_time(text, monkeypatch):
+    monkeypatch.setattr(mujoco_compiler, "LONGEST", 2.0)
+    begin = time.monotonic()
+    refused(text, "^the MJCF text: MuJoCo: found 'no end after 2 s', expected one before$")
+    assert time.monotonic() - begin < 30  # and not for ever
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        mjcf("<asset><hfield name='h' nrow='200000' ncol='200000' size='1 1 1 1'/></asset>"),
+        mjcf("<size nuserdata='2000000000'/>"),
+        mjcf("<sensor><user name='u' dim='2000000000'/></sensor>"),
+        mjcf(
+            "<asset><texture name='t' type='2d' builtin='flat' width='90000' height='90000'/>"
+            "</asset>"
+        ),
+        mjcf(
+            "<actuator><general joint='j' dyntype='user' actdim='2000000000'/></actuator>"
+            "<keyframe><key/></keyframe>"
+        ),
+    ],
+    ids=["hfield", "nuserdata", "sensor", "texture", "actdim"],
+)
+def test_a_model_that_takes_much_memory_is_refused(text):
+    refused(text, "not a valid MJCF: .*(memory|MuJoCo)")
+
+
+def test_a_model_of_many_bodies_or_bytes_is_refused(monkeypatch):
+    many = "<replicate count='4000' offset='0 0 1'><body><geom size='1'/></body></replicate>"
+    refused(mjcf(world=many), "^the MJCF text: bodies: found 4002, expected at most 3000$")
+    monkeypatch.setattr(mujoco_compiler, "MOST_MODEL", 100)
+    refused(mjcf(world=many), "its model has .* bytes, expected at most 100")
+
+
+def test_an_included_file_or_an_asset_is_a_regular_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.xml")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "more.xml").write_text('<mujoco><include file="../pipe.xml"/></mujoco>')
+    for before in (
+        '<include file="pipe.xml"/>',
+        '<include file="inner/more.xml"/>',
+        '<compiler meshdir=".."/><asset><mesh name="m" file="{}/pipe.xml"/></asset>',
+        '<asset><hfield name="h" size="1 1 1 1" file="/dev/zero"/></asset>',
+    ):
+        file = tmp_path / "robot.xml"
+        file.write_text(mjcf(before.format(tmp_path.name)))
+        refused(file, r"^robot.xml: file: found '.*', expected a regular file$")
+
+
+def test_includes_are_read_beside_the_file(tmp_path):
+    (tmp_path / "inner.xml").write_text(mjcf())
+    file = tmp_path / "robot.xml"
+    file.write_text('<mujoco><include file="inner.xml"/></mujoco>')
+    assert rd.load(file).joint_names == ("j",)
+
+
+@pytest.mark.parametrize("text", [ARM, WALKER])
+def test_a_model_is_the_same_whichever_process_compiles_it(text, monkeypatch):
+    def content() -> bytes:
+        model = mujoco_compiler.compiled(text, "")
+        buffer = np.empty(mujoco.mj_sizeModel(model), np.uint8)
+        mujoco.mj_saveModel(model, None, buffer)
+        return buffer.tobytes()
+
+    here = content()
+    monkeypatch.setattr(mujoco_compiler, "SHORT", 0)
+    assert content() == here
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (mjcf(mass="nan"), "not a valid MJCF: XML contains a 'NaN'"),
+        (mjcf(mass="&#110;an"), "not a valid MJCF: XML contains a 'NaN'"),
+        (mjcf(mass="1e300"), "link 'b': mass: found 1e.300, expected .* at most 1e.30"),
+        (mjcf(mass="inf"), "link 'b': mass: found inf, expected a finite number"),
+        (mjcf().replace("'j'", "'j' pos='1e200 0 0'"), "joint 'j': pos: found 1e.200"),
+        (mjcf().replace("'j'", "'j' damping='inf'"), "joint 'j': damping: found inf"),
+        (mjcf("<option gravity='0 0 1e31'/>"), "MJCF text: gravity: found 1e.31"),
+    ],
+)
+def test_numbers_that_no_robot_has_are_refused(text, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused(text, words)
+    assert not list(tmp_path.iterdir())  # MuJoCo would leave a log
+
+
+def test_infinite_limits_are_none():
+    ends = rd.load(mjcf().replace("'j'", "'j' range='-inf 90'")).joint("j").ends
+    assert (ends.lower, ends.upper) == (None, pytest.approx(np.pi / 2))

@@ -99,7 +99,7 @@ def test_friction_and_limits_are_kept():
     assert (joint.friction.viscous, joint.friction.coulomb) == (0.7, 0.3)
     limits = joint.limits
     assert (limits.lower, limits.upper, limits.effort, limits.velocity) == (-1.0, 2.0, 40.0, 3.0)
-    assert mechanism.joint("elbow").limits == type(limits)()
+    assert mechanism.joint("elbow").limits is None
 
 
 FOUR_BAR = f"""<sdf version="1.11"><model name="four_bar">
@@ -116,6 +116,20 @@ FOUR_BAR = f"""<sdf version="1.11"><model name="four_bar">
   <joint name="pin" type="revolute"><pose>0.5 0.1 0 0 0 0</pose><parent>rocker</parent>
     <child>rod</child><axis><xyz>0 0 1</xyz></axis></joint>
 </model></sdf>"""
+
+
+def test_a_limit_that_means_none_is_none():
+    """Infinite in any spelling, and both 0, which many programs write for unknown ones."""
+    for old, new in (("-1e16", "-inf"), ("1e16", "inf"), ("1e16", "1e31")):
+        assert rd.load(ARM.replace(old, new)).joint("elbow").limits is None
+    zeros = ARM.replace("<lower>-1<", "<lower>0<").replace("<upper>2<", "<upper>0<")
+    assert rd.load(zeros).joint("shoulder").ends.upper is None
+
+
+def test_a_link_closes_no_loop_with_itself():
+    joint = "<joint name='more' type='ball'><parent>tool</parent><child>tool</child></joint>"
+    with pytest.raises(rd.DescriptionError, match="loop 'more': successor link: found 'tool'"):
+        rd.load(ARM.replace("</model>", f"{joint}</model>"))
 
 
 def test_a_link_that_two_joints_carry_closes_a_loop(tmp_path):
@@ -149,6 +163,58 @@ def test_a_mimic_follows_with_its_reference():
     assert coupling.offset == pytest.approx(0.1 - 0.6)
 
 
+def following(**masters: str) -> str:
+    """Three joints in a row, of which some follow another one as 2 q + 0.1."""
+    links = "".join(f"<link name='l{i}'>{body(1)}</link>" for i in range(4))
+    joints = ""
+    for i in (1, 2, 3):
+        kind = "fixed" if masters.get(f"j{i}") == "" else "revolute"
+        mimic = (
+            f"<mimic joint='{masters[f'j{i}']}'><multiplier>2</multiplier><offset>0.1</offset>"
+            "</mimic>"
+            if masters.get(f"j{i}")
+            else ""
+        )
+        joints += (
+            f"<joint name='j{i}' type='{kind}'><parent>l{i - 1}</parent><child>l{i}</child>"
+            f"<axis><xyz>0 1 0</xyz>{mimic}</axis></joint>"
+        )
+    return f"<sdf version='1.9'><model name='m'>{links}{joints}</model></sdf>"
+
+
+@pytest.mark.parametrize("order", [("j1", "j2", "j3"), ("j3", "j2", "j1")])
+def test_a_chain_of_mimics_follows_its_one_independent_joint(order):
+    first, second, third = order
+    robot = rd.load(following(**{second: first, third: second}))
+    assert robot.joint_names == (first,)
+    assert robot.joint(third).coupling.ratios == ((first, 4.0),)
+    # 2 (2 q + 0.1) + 0.1
+    assert robot.joint(third).coupling.offset == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("masters", "words"),
+    [
+        ({"j1": "j1"}, "joint 'j1': mimic: found 'j1 → j1', expected a chain that ends"),
+        ({"j1": "j2", "j2": "j1"}, "joint 'j1': mimic: found 'j1 → j2 → j1'"),
+        ({"j3": "j1", "j1": "j2", "j2": "j1"}, "'j1 → j2 → j1'"),
+    ],
+)
+def test_a_circle_of_mimics_is_refused(masters, words):
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(following(**masters))
+
+
+@pytest.mark.parametrize("masters", [{"j2": "nobody"}, {"j2": "j1", "j1": ""}])
+def test_a_mimic_of_no_joint_that_moves_is_told_and_moves_by_itself(masters):
+    words = "joint 'j2': mimic: found .*, expected a moving joint"
+    with pytest.warns(UserWarning, match=words):
+        robot = rd.load(following(**masters))
+    assert "j2" in robot.joint_names
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(following(**masters), strict=True)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -161,6 +227,13 @@ def test_a_mimic_follows_with_its_reference():
         ("<mass>0.5</mass>", "<mass>heavy</mass>", "heavy"),
         ("<xyz>0 0.6 0.8</xyz>", "<xyz>0 0 0</xyz>", "axis"),
         ('<link name="tool">', '<link name="fore">', "fore"),
+        ("<mass>0.5</mass>", "<mass></mass>", "link 'tool': mass: found '', expected a finite"),
+        ("<mass>0.5</mass>", "<mass>0<!-- -->.5</mass>", "link 'tool': mass: .* text alone"),
+        ("<mass>0.5</mass>", "<mass>1</mass><mass>2</mass>", "inertial.mass: found '2 of them'"),
+        ("<izz>0.15</izz>", "<izz/>", "link 'base': inertia.izz: found ''"),
+        ("<child>fore</child>", "<child>fore</child><axis/>", "'elbow': axis: found '2 of them'"),
+        ("<lower>-1</lower>", "<lower>3</lower>", "axis.limit.lower: found 3.0, .* upper limit, 2"),
+        ("<lower>-1</lower>", "<lower/>", "joint 'shoulder': axis.limit.lower: found ''"),
     ],
 )
 def test_what_cannot_be_said_here_is_refused_in_one_line(old, new, said):
@@ -175,8 +248,17 @@ def test_frames_that_refer_to_each_other_are_refused():
         '<frame name="hook" attached_to="base"><pose>',
         '<frame name="hook" attached_to="base"><pose relative_to="shoulder">',
     )
-    with pytest.raises(rd.DescriptionError, match="relative_to"):
+    words = "relative_to: found 'shoulder → hook → shoulder', expected a chain that ends"
+    with pytest.raises(rd.DescriptionError, match=words):
         rd.load(text)
+
+
+def test_a_frame_that_is_unknown_is_named_with_the_nearest():
+    words = "joint 'shoulder': pose.relative_to: found 'hok', .*; did you mean 'hook'.*line 10"
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(ARM.replace('relative_to="hook"', 'relative_to="hok"'))
+    with pytest.raises(rd.DescriptionError, match="expressed_in: found '__modl__'"):
+        rd.load(ARM.replace('"__model__"', '"__modl__"'))
 
 
 def test_a_bomb_and_a_topic_are_refused():

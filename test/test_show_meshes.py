@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.app.show import meshes
+from robot_dynamics.description import link_shapes
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: extra `meshes`")
 
@@ -82,6 +83,19 @@ def test_what_is_missing_or_broken_is_said_and_the_rest_drawn(file):
     assert len(drawn["a"]) == 1
     assert words.startswith("9 meshes are left out, as ")
     assert "\n" not in words
+
+
+def test_a_mesh_of_another_kind_or_too_large_is_told_from_the_other(file, monkeypatch):
+    file.write_text(urdf(visual('<mesh filename="/etc/hostname"/>')))
+    assert "hostname: the file's extension: found '', expected one of .stl" in link_words(file)
+    monkeypatch.setattr(link_shapes, "MOST_BYTES", 10)
+    (file.parent / "large.stl").write_text("solid a b c")
+    file.write_text(urdf(visual('<mesh filename="large.stl"/>')))
+    assert "large.stl: bytes: found 11, expected at most 10" in link_words(file)
+
+
+def link_words(file) -> str:
+    return " ".join(link_shapes.link_shapes(str(file), "visual")[1])
 
 
 def test_of_a_yaml_beside_a_urdf_they_are_the_urdfs(file):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from ..errors import DescriptionError, Named, Place, choices, listed, wrong
-from ..mechanism import LOOP_TYPES, Friction, Inertial, Joint, Mechanism, Rotor
+from ..mechanism import LOOP_TYPES, Friction, Inertial, Joint, Loop, Mechanism, Rotor
 from .fields import unknown
 from .order import no_name_twice
 
@@ -110,11 +110,7 @@ def structure(mechanism: Mechanism, where: Place) -> None:
     for rotor in mechanism.rotors:
         _check_rotor(mechanism, rotor, where.named("rotor", rotor.name))
     for i, loop in enumerate(mechanism.loops):
-        at = (where + f": loop {loop.name!r}").at("loops", i, Named("loop", loop.name))
-        if loop.type not in LOOP_TYPES:
-            raise _bad(at / "type", loop.type, choices(LOOP_TYPES))
-        for side, attachment in (("predecessor", loop.predecessor), ("successor", loop.successor)):
-            _known(attachment.link, links, at / side + " link")
+        _check_loop(loop, links, (where + f": loop {loop.name!r}").at("loops", i))
     near_joints = [name for name, at in mechanism.near.items() if isinstance(at, float)]
     for key, names in (
         ("actuated", mechanism.actuated),
@@ -254,6 +250,17 @@ def _check_rotor(mechanism: Mechanism, rotor: Rotor, where: Place) -> None:
                 rotor.mount,
                 f"a link that joint {name!r} does not move: a motor cannot move its own mount",
             )
+
+
+def _check_loop(loop: Loop, links: Iterable[str], where: Place) -> None:
+    at = where.at(Named("loop", loop.name))
+    if loop.type not in LOOP_TYPES:
+        raise _bad(at / "type", loop.type, choices(LOOP_TYPES))
+    for side, attachment in (("predecessor", loop.predecessor), ("successor", loop.successor)):
+        _known(attachment.link, links, at / side + " link")
+    if loop.predecessor.link == loop.successor.link:
+        expected = "another link than the predecessor's"
+        raise _bad(at / "successor" + " link", loop.successor.link, expected)
 
 
 def _moves_by_itself(mechanism: Mechanism, name: str, what: Place) -> None:

@@ -147,7 +147,10 @@ def in_numbers(
     given = mapping(entries.get("symbols"), entries.get("symbols") or (), where / "symbols")
     symbols = {}
     for name, value in given.items():
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED:
+        if name in RESERVED:
+            expected = f"another name than {', '.join(RESERVED)}, which have a meaning already"
+            raise wrong(DescriptionError, (where / "symbols").at(name), name, expected)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise wrong(
                 DescriptionError,
                 (where / "symbols").at(name),

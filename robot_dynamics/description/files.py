@@ -141,7 +141,7 @@ def read_text(path: Path) -> str:
             raise wrong(DescriptionError, f"{path.name}: bytes", size, f"at most {MOST_BYTES}")
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        words = f"not a text file ({error.reason})"
+        words = f"not a text file in UTF-8 ({error.reason}): save text in another encoding as UTF-8"
     except OSError as error:
         words = f"it can't be read ({error.strerror})"
     raise DescriptionError(f"{path.name}: {words}", name=str(path))

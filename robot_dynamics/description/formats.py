@@ -34,7 +34,7 @@ def read(file: Path, *, strict: bool = False) -> Mechanism:
     if form == "urdf":
         return urdf.read(file, strict=strict)
     if form == "sdf":
-        return sdf.read(file, file.name)
+        return sdf.read(file, file.name, strict=strict)
     return mujoco_model.read(file, file.name, strict=strict)
 
 
@@ -53,7 +53,7 @@ def of_text(text: str, where: str, *, strict: bool = False) -> Mechanism:
     if form == "urdf":
         return urdf.parse(text, where, strict=strict)
     if form == "sdf":
-        return sdf.read(text, where)
+        return sdf.read(text, where, strict=strict)
     return mujoco_model.read(text, where, strict=strict)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from ..errors import DescriptionError, RobotDynamicsError
+from ..errors import DescriptionError, RobotDynamicsError, choices, wrong
 from ..mechanism import Pose
 from ..scalar import Floats
 from .files import find, read_text
@@ -152,8 +152,11 @@ def _mesh(path: Path) -> Any:
         import trimesh
     except ImportError:
         raise ValueError(f"{path.name}: pip install 'robot_dynamics[meshes]'") from None
-    if path.suffix.lower() not in ENDINGS or path.stat().st_size > MOST_BYTES:
-        raise ValueError(f"{path.name}: no mesh of at most {MOST_BYTES} bytes")
+    if path.suffix.lower() not in ENDINGS:
+        what = f"{path.name}: the file's extension"
+        raise wrong(DescriptionError, what, path.suffix, choices(ENDINGS))
+    if (size := path.stat().st_size) > MOST_BYTES:
+        raise wrong(DescriptionError, f"{path.name}: bytes", size, f"at most {MOST_BYTES}")
     try:
         mesh: Any = trimesh.load(path, force="mesh", process=False, skip_materials=True)
     except Exception as error:  # noqa: BLE001  each format's reader raises its own

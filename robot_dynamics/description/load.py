@@ -11,7 +11,15 @@ from typing import Any
 
 from ..errors import DescriptionError, wrong
 from ..mechanism import Mechanism
-from . import formats, mujoco_model, pinocchio_model, toolbox_model, urdf, yaml_file
+from . import (
+    formats,
+    mujoco_compiler,
+    mujoco_model,
+    pinocchio_model,
+    toolbox_model,
+    urdf,
+    yaml_file,
+)
 from .check import Origins, check
 from .fields import tolerate
 from .files import find, shortened
@@ -169,7 +177,7 @@ def from_mujoco(model: Any, *, strict: bool = False) -> Mechanism:
     Warns:
         DescriptionWarning: an element that is left out, which it names; or as `load`.
     """
-    if not isinstance(model, mujoco_model.library().MjModel):
+    if not isinstance(model, mujoco_compiler.library().MjModel):
         raise wrong(DescriptionError, "model", type(model).__name__, "a mujoco.MjModel")
     where = mujoco_model.model_name(model.names) or "the MuJoCo model"
     return finished(mujoco_model.made(model, where, strict), where, strict)

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BackendError, DescriptionError, one_line, wrong
+from ..errors import DescriptionError, Place, wrong
 from ..mechanism import (
     Armature,
     Attachment,
@@ -46,7 +46,8 @@ from ..mechanism import (
 )
 from ..scalar import array, exact, roll_pitch_yaw, rotation_about, rotation_quaternion
 from .compound import PARTS, split
-from .fields import text, tolerate
+from .fields import LARGEST, text, tolerate
+from .mujoco_compiler import compiled, library
 
 
 def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
@@ -59,21 +60,12 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Raises:
         BackendError: MuJoCo is not installed.
-        DescriptionError: MuJoCo's compiler refuses it; the message includes the compiler's.
+        DescriptionError: see `compiled`; or a number beyond LARGEST.
 
     Warns:
         DescriptionWarning: an element that is left out, which it names.
     """
-    mujoco = library()
-    try:
-        if isinstance(source, Path):
-            model = mujoco.MjModel.from_xml_path(str(source))
-        else:
-            model = mujoco.MjModel.from_xml_string(source)
-    except ValueError as error:
-        told = one_line(error, 300)
-        raise DescriptionError(f"{where}: not a valid MJCF: {told}", name=where) from None
-    return made(model, where, strict)
+    return made(compiled(source, where), where, strict)
 
 
 def made(model: Any, where: str, strict: bool) -> Mechanism:
@@ -83,21 +75,6 @@ def made(model: Any, where: str, strict: bool) -> Mechanism:
     for complaint in reader.left_out:
         tolerate(complaint, strict)
     return mechanism
-
-
-def library() -> Any:
-    """MuJoCo, imported on first use.
-
-    Raises:
-        BackendError: it is not installed.
-    """
-    try:
-        import mujoco
-    except ImportError:
-        raise BackendError(
-            "MuJoCo reads MJCF and is not installed: pip install 'robot_dynamics[sim]'"
-        ) from None
-    return mujoco
 
 
 class _Reader:
@@ -116,6 +93,7 @@ class _Reader:
     def mechanism(self) -> Mechanism:
         """The complete mechanism."""
         model = self.model
+        self._check_numbers()
         weightless = model.opt.disableflags & int(self.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
         for body in range(1, model.nbody):
             self._body(body)
@@ -153,6 +131,30 @@ class _Reader:
             actuated=actuated if loops else (),
             home=self._home(independent) if loops else {},
         )
+
+    def _check_numbers(self) -> None:
+        """Refuse what is not finite, or so large that torques would not be."""
+        model, where = self.model, Place(self.where)
+        bodies = [where.named("link", name) for name in self.bodies]
+        joints = [where.named("joint", name) for name in self.joints]
+        by_dof = [joints[k] for k in model.dof_jntid]
+        for places, kind, fields in (
+            (bodies, "body", ("mass", "inertia", "pos", "ipos", "quat", "iquat")),
+            (joints, "jnt", ("pos", "axis")),
+            (by_dof, "dof", ("armature", "damping", "frictionloss")),
+            ([where] * model.nsite, "site", ("pos", "quat")),
+            ([where] * model.nu, "actuator", ("gear",)),
+            ([where] * model.neq, "eq", ("data",)),
+            ([where] * model.nkey, "key", ("qpos",)),
+        ):
+            for field in fields:
+                _check_size(getattr(model, f"{kind}_{field}"), places, field)
+        for what, values in (
+            ("gravity", model.opt.gravity),
+            ("ref", model.qpos0),
+            ("tendon", model.wrap_prm),
+        ):
+            _check_size([values], [where], what)
 
     # Bodies and joints
 
@@ -209,9 +211,11 @@ class _Reader:
             kind_here, tail = "prismatic", Pose(translation=-shift * axis) @ back
         lower = upper = None
         if model.jnt_limited[k]:
-            lower, upper = map(float, model.jnt_range[k])
+            lower, upper = (x if abs(x) <= LARGEST else None for x in model.jnt_range[k].tolist())
         elif kind_here == "revolute":
             kind_here = "continuous"
+        for field in ("range", "actfrcrange"):
+            self._check_order(f"joint {name!r}: {field}", getattr(model, f"jnt_{field}")[k])
         joint = Joint(
             name,
             kind_here,
@@ -428,6 +432,7 @@ class _Reader:
                     self._leave_out(f"{what}: armature, damping", acts)
                 continue
             self._shaft(what, "actuator", k, {self.joints[joint]: gear})
+            self._check_order(f"{what}: forcerange", model.actuator_forcerange[k])
             if model.actuator_forcelimited[k]:
                 most = abs(gear) * float(np.abs(model.actuator_forcerange[k]).max())
                 efforts.setdefault(self.joints[joint], most)
@@ -439,7 +444,7 @@ class _Reader:
                 rotors.append(self._independent(rotor))
         return (
             tuple(each for each in rotors if each.ratios),
-            {k: v for k, v in efforts.items() if v > 0},
+            {k: v for k, v in efforts.items() if 0 < v <= LARGEST},
             driven,
         )
 
@@ -459,10 +464,14 @@ class _Reader:
 
     # Names
 
-    def _leave_out(self, what: str, value: Any) -> None:
-        self.left_out.append(
-            wrong(DescriptionError, f"{self.where}: {what}", value, "none: it is left out")
-        )
+    def _leave_out(self, what: str, value: Any, expected: str = "none") -> None:
+        at = f"{self.where}: {what}"
+        self.left_out.append(wrong(DescriptionError, at, value, f"{expected}: it is left out"))
+
+    def _check_order(self, what: str, ends: Any) -> None:
+        """Report limits that MuJoCo takes for none, as the lower one is not below the upper one."""
+        if ends.any() and ends[0] >= ends[1]:
+            self._leave_out(what, ends.tolist(), "a lower limit below the upper one")
 
     def _rest(self, joint: int) -> float:
         return float(self.model.qpos0[self.model.jnt_qposadr[joint]])
@@ -481,6 +490,14 @@ class _Reader:
         while name in self.joints:
             name += "_"
         return name
+
+
+def _check_size(rows: Iterable[Any], places: Iterable[Place], what: str) -> None:
+    for row, place in zip(rows, places, strict=True):
+        for value in np.ravel(row).tolist():
+            if not abs(value) <= LARGEST:
+                expected = f"a finite number of at most {LARGEST:g}"
+                raise wrong(DescriptionError, place / what, value, expected)
 
 
 def model_name(names: bytes) -> str:

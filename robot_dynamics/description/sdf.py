@@ -9,6 +9,7 @@ joints carry a link, they close a loop: the later joint becomes one of `loops`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,10 +32,12 @@ from ..mechanism import (
 )
 from ..scalar import Array, array, rotation_quaternion, rotation_to
 from .compound import split
-from .fields import inertia_matrix, number, numbers
+from .fields import inertia_matrix, number, numbers, unknown
 from .fields import text as name_of
 from .files import read_text
+from .mimics import mimicking
 from .order import no_name_twice, parents_first
+from .records import LIMITS, limits
 from .xml_text import parsed, plain_text
 
 WORLD = "world"
@@ -42,24 +45,36 @@ MODEL = "__model__"
 GRAVITY = (0.0, 0.0, -9.8)
 """m/s²: SDF's own default, not standard gravity"""
 UNLIMITED = 1e16
-"""rad or m: positions beyond it mean no limit in SDF; for efforts and rates -1 does"""
+"""rad or m: positions beyond it mean no limit in SDF"""
+BELOW_NONE = ("velocity", "effort")
+"""The limits of which one below 0 means none in SDF"""
+READ = (
+    "pose", "inertial", "mass", "inertia", "ixx", "iyy", "izz", "ixy", "ixz", "iyz",
+    "parent", "child", "axis", "axis2", "xyz", "dynamics", "damping", "friction",
+    "limit", "lower", "upper", "velocity", "effort", "mimic", "multiplier", "offset", "reference",
+)  # fmt: skip
+"""The elements that are read of a link, joint or frame, each at most once"""
 SIMPLE = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic",
           "fixed": "fixed"}  # fmt: skip
 LOOPS = {"revolute": "revolute", "continuous": "revolute", "ball": "spherical",
          "prismatic": "prismatic", "fixed": "fixed"}  # fmt: skip
 
 
-def read(source: Path | str, where: str) -> Mechanism:
+def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
     """The mechanism of an SDF file or text.
 
     Args:
         source: the path, or the text.
         where: what messages call it.
+        strict: raise an error instead of warnings.
 
     Raises:
         DescriptionError: an invalid description, or an unsupported element of SDF (nested models,
             includes, screw joints); the message names `where`, the link or joint, and what was
             expected.
+
+    Warns:
+        DescriptionWarning: a joint that mimics a missing one; it becomes independent.
     """
     where = Place(where)
     text = read_text(source) if isinstance(source, Path) else source
@@ -68,7 +83,7 @@ def read(source: Path | str, where: str) -> Mechanism:
     if len(models) != 1 or next(root.iter("include"), None) is not None:
         found = f"{len(models)} models, {sum(1 for _ in root.iter('include'))} includes"
         raise wrong(DescriptionError, where + ": models", found, "one model, with nothing included")
-    return _Reader(models[0], where).mechanism(_gravity(root, where))
+    return _Reader(models[0], where, strict).mechanism(_gravity(root, where))
 
 
 def _gravity(root: etree._Element, where: Place) -> Array:
@@ -85,6 +100,7 @@ class _Frame:
     pose: Pose
     relative_to: str
     attached_to: str
+    at: Place
 
 
 @dataclass
@@ -93,7 +109,10 @@ class _Reader:
 
     model: etree._Element
     where: Place
+    strict: bool
     frames: dict[str, _Frame] = field(default_factory=dict)
+    poses: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose(), WORLD: Pose()})
+    """Those known so far, of frames in the model's frame"""
 
     def mechanism(self, gravity: Array) -> Mechanism:
         """The complete mechanism, with the world's gravity (3,), m/s²."""
@@ -101,6 +120,7 @@ class _Reader:
         if next(model.iterfind("model"), None) is not None:
             raise wrong(DescriptionError, where / "model", "a nested model", "links and joints")
         links, joints = list(model.iterfind("link")), list(model.iterfind("joint"))
+        _once(model, where)
         for element in (*links, *joints, *model.iterfind("frame")):
             name = name_of(element.get("name"), where + f": <{element.tag}> name")
             if name in self.frames:
@@ -110,6 +130,7 @@ class _Reader:
                     name,
                     "a name of its own",
                 )
+            _once(element, where.named(element.tag, name))
             self.frames[name] = self._frame(element, name)
         bodies = {link.get("name"): self._inertial(link) for link in links}
         carried: dict[str, Link] = {}
@@ -140,14 +161,15 @@ class _Reader:
             )
         base = WORLD if fixed else roots[0]
         own = Inertial() if fixed else bodies[base]
-        links_here = {link.name: link for link in made}
         no_name_twice((link.joint.name for link in made), where + ": joint")
+        followers = mimicking({link.joint.name: link.joint for link in made}, where, self.strict)
+        made = [replace(link, joint=followers[link.joint.name]) for link in made]
         stands = self._in_model(MODEL) if fixed else self._in_model(base)
         # the world's gravity on the base's axes
         turned = (self._pose(self.model, where) @ stands).rotation.T @ gravity
         return Mechanism(
             name_of(model.get("name"), where + ": model name"),
-            parents_first(list(links_here.values()), base, where),
+            parents_first(made, base, where),
             base=base,
             base_inertial=own,
             gravity=turned,
@@ -172,7 +194,7 @@ class _Reader:
             usual = attached if element.get("attached_to") else MODEL
         pose = element.find("pose")
         relative = usual if pose is None else pose.get("relative_to") or usual
-        return _Frame(self._pose(element, at), relative, attached)
+        return _Frame(self._pose(element, at), relative, attached, at / "pose" / "relative_to")
 
     def _pose(self, element: etree._Element, at: Place) -> Pose:
         pose = element.find("pose")
@@ -189,14 +211,19 @@ class _Reader:
 
     def _in_model(self, name: str) -> Pose:
         """The pose of a frame in the model's frame, with all joints at 0."""
-        pose, seen = Pose(), [name]
-        while name not in (MODEL, WORLD):
-            frame = self.frames.get(name)
-            if frame is None or frame.relative_to in seen:
-                expected = "frames that do not refer to one another in a circle"
-                raise wrong(DescriptionError, self.where + ": relative_to", seen[-1], expected)
-            pose, name = frame.pose @ pose, frame.relative_to
-            seen.append(name)
+        chain: dict[str, _Frame] = {}
+        at = self.where + ": expressed_in"
+        while name not in self.poses:
+            if name not in self.frames:
+                raise unknown(at, name, [*self.frames, MODEL])
+            chain[name] = self.frames[name]
+            name, at = chain[name].relative_to, chain[name].at
+            if name in chain:
+                found = " → ".join([*chain, name])
+                raise wrong(DescriptionError, at, found, "a chain that ends at the model's frame")
+        pose = self.poses[name]
+        for inner, frame in reversed(chain.items()):
+            pose = self.poses[inner] = pose @ frame.pose
         return pose
 
     def _body_of(self, name: str, bodies: Mapping[str, Inertial], at: Place) -> str:
@@ -233,13 +260,9 @@ class _Reader:
             )
         if element.get("auto") in ("true", "1"):
             raise wrong(DescriptionError, at / "inertial", "auto", "numbers")
-        mass = number(element.findtext("mass") or 1.0, at / "mass")
-        moments = element.find("inertia")
+        mass = _number(element, at, "mass", 1.0)
         usual = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
-        values = [
-            number((moments.findtext(key) if moments is not None else None) or value, at / key)
-            for key, value in usual.items()
-        ]
+        values = [_number(element, at, f"inertia/{key}", value) for key, value in usual.items()]
         body = Inertial(mass, np.zeros(3), inertia_matrix(*values))
         return body.seen_from(self._pose(element, at / "inertial"))
 
@@ -266,9 +289,8 @@ class _Reader:
             end = replace(second, name=f"{name}_2", type="revolute", tail=tail)
             return [middle, Link(child, middle.name, end, body)]
         made = replace(first, name=name, type=SIMPLE[kind], origin=origin, tail=tail)
-        if kind == "revolute" and made.limits is not None:
-            free = made.limits.lower is None and made.limits.upper is None
-            made = replace(made, type="continuous") if free else made
+        if kind == "revolute" and made.ends.lower is None and made.ends.upper is None:
+            made = replace(made, type="continuous")
         return [Link(child, parent, made, body)]
 
     def _axis(self, joint: etree._Element, tag: str, at: Place) -> Joint:
@@ -287,25 +309,18 @@ class _Reader:
         if element is None:
             return Joint("", "revolute", axis=axis / length)
 
-        def value(path: str) -> float | None:
-            found = element.findtext(path)
-            return (
-                None
-                if found is None
-                else number(found, (at / tag + f"/{path}").at(*path.split("/")))
-            )
-
-        dynamics = Friction(value("dynamics/damping") or 0.0, value("dynamics/friction") or 0.0)
-        lower, upper = value("limit/lower"), value("limit/upper")
-        effort, velocity = value("limit/effort"), value("limit/velocity")
-        limits = Limits(
-            None if lower is None or lower <= -UNLIMITED else lower,
-            None if upper is None or upper >= UNLIMITED else upper,
-            None if velocity is None or velocity < 0 else velocity,
-            None if effort is None or effort < 0 else effort,
+        law = Friction(
+            _number(element, at / tag, "dynamics/damping", 0.0),
+            _number(element, at / tag, "dynamics/friction", 0.0),
         )
-        return Joint("", "revolute", axis=axis / length, friction=dynamics, limits=limits,
-                     coupling=self._mimic(element, at))  # fmt: skip
+        return Joint(
+            "",
+            "revolute",
+            axis=axis / length,
+            friction=law,
+            limits=_limits(element, at / tag),
+            coupling=self._mimic(element, at),
+        )
 
     def _mimic(self, axis: etree._Element, at: Place) -> Coupling | None:
         element = axis.find("mimic")
@@ -313,7 +328,7 @@ class _Reader:
             return None
         master = name_of(element.get("joint"), at / "mimic" + " joint")
         ratio, offset, reference = (
-            number(element.findtext(key) or usual, (at / "mimic" + f"/{key}").at(key))
+            _number(element, at / "mimic", key, usual)
             for key, usual in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
         )
         # q = multiplier · (q_master - reference) + offset
@@ -339,3 +354,37 @@ class _Reader:
             Attachment(parent, before.inverse() @ here),
             Attachment(child, self._in_model(child).inverse() @ here),
         )
+
+
+def _once(element: etree._Element, at: Place) -> None:
+    """Refuse an element that appears twice, as it is ambiguous which one applies."""
+    tags = Counter(child.tag for child in element)
+    for child in element:
+        if child.tag in READ:
+            if tags[child.tag] > 1:
+                raise wrong(DescriptionError, at / child.tag, f"{tags[child.tag]} of them", "one")
+            _once(child, at / child.tag)
+
+
+def _number(element: etree._Element, at: Place, path: str, usual: float) -> float:
+    """The number in an inner element; `usual` if there is none, but not if it is empty."""
+    for key in path.split("/"):
+        at /= key
+    found = element.find(path)
+    return usual if found is None else number(plain_text(found, at), at)
+
+
+def _limits(axis: etree._Element, at: Place) -> Limits | None:
+    """The limits of an <axis>, without those by which SDF means none."""
+    place = at / "limit"
+    said = {
+        key: plain_text(element, place / key)
+        for key in LIMITS.keys
+        for element in axis.iterfind(f"limit/{key}")
+    }
+    given = {
+        key: value
+        for key, value in LIMITS.read(said, place).items()
+        if value is not None and (value >= 0 if key in BELOW_NONE else abs(value) < UNLIMITED)
+    }
+    return limits(given, place)

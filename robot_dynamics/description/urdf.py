@@ -8,14 +8,13 @@ meshes are never read, and the parser, which prints unknown elements, finds none
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
-from ..errors import DescriptionError, Place, one_line, wrong
+from ..errors import DescriptionError, Place, choices, one_line, wrong
 from ..mechanism import (
     Coupling,
     Friction,
@@ -31,6 +30,7 @@ from ..scalar import array, rotation_to
 from .compound import PARTS, left_out, split
 from .fields import inertia_matrix, number, numbers, tolerate
 from .fields import text as text_of
+from .mimics import mimicking
 from .order import no_name_twice, parents_first
 from .records import LIMITS, limits
 from .transmissions import gear_ratios
@@ -44,6 +44,20 @@ KEPT = {
 }
 NAMING = {"link": ("name",), "joint": ("name", "type")}
 BODY = ("origin", "mass", "inertia")
+NEEDED = {"link": (), "joint": ("parent", "child"), "inertial": ("mass",)}
+NAMES = {"parent": ("link",), "child": ("link",), "mimic": ("joint",)}
+"""The attributes with a name, by element"""
+NUMBERS: Mapping[str, Mapping[str, int]] = {
+    "origin": {"xyz": 3, "rpy": 3},
+    "axis": {"xyz": 3},
+    "mass": {"value": 1},
+    "inertia": dict.fromkeys(("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), 1),
+    "dynamics": {"damping": 1, "friction": 1},
+    "mimic": {"multiplier": 1, "offset": 1},
+}
+"""How many numbers each attribute has, by element"""
+MAY_LACK = ("origin", "dynamics", "mimic")
+"""Elements of which each number has a default"""
 SUPPORTED = ("revolute", "continuous", "prismatic", "fixed")
 COMPOUND = ("planar", "floating")
 WITHOUT_AXIS = ("fixed", "floating")
@@ -86,9 +100,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
     ratios = gear_ratios(root, where)
     robot = _parsed(_kept(root, where), where)
 
-    for kind, each in (*(("link", x) for x in robot.links), *(("joint", x) for x in robot.joints)):
-        text_of(each.name, where + f": {kind} name")
-    inertials = {link.name: _inertial(link, where) for link in robot.links}
+    inertials = {link.name: _inertial(link) for link in robot.links}
     no_name_twice((link.name for link in robot.links), where + ": link")
     no_name_twice((joint.name for joint in robot.joints), where + ": joint")
     _check_ends(robot.joints, inertials, where)
@@ -98,7 +110,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         for link in _links(joint, bounds.get(joint.name), inertials[joint.child], where, strict)
     ]
     base = _base(inertials, robot.joints, where)
-    joints = _mimicking({link.joint.name: link.joint for link in links}, where, strict)
+    joints = mimicking({link.joint.name: link.joint for link in links}, where, strict)
     links = [Link(link.name, link.parent, joints[link.joint.name], link.inertial) for link in links]
     return Mechanism(
         text_of(robot.name or "robot", where + ": robot name"),
@@ -158,19 +170,6 @@ def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: Place) ->
     return roots.pop()
 
 
-def _mimicking(joints: dict[str, Joint], where: Place, strict: bool) -> dict[str, Joint]:
-    """The joints, coupled only to independent ones; those that mimic a missing one are freed."""
-    for joint in list(joints.values()):
-        if joint.coupling is None:
-            continue
-        master = joint.coupling.ratios[0][0]
-        if master not in joints or not joints[master].moves:
-            at = where.named("joint", joint.name) / "mimic"
-            tolerate(wrong(DescriptionError, at, master, "a moving joint of this robot"), strict)
-            joints[joint.name] = replace(joint, coupling=None)
-    return _resolved(joints, where)
-
-
 def _rotors(
     ratios: Mapping[str, tuple[tuple[str, float], ...]], links: list[Link]
 ) -> tuple[Rotor, ...]:
@@ -209,18 +208,36 @@ def _kept(root: etree._Element, where: Place) -> etree._Element:
         if element.tag not in KEPT:
             continue
         # only the robot's own joints are visited, not the <joint> elements of transmissions
+        at = _named(element, where)
         _once(element, where)
         _check_axis(element, where)
         kept = etree.SubElement(
             copy,
             element.tag,
-            {key: element.get(key) for key in NAMING[element.tag] if element.get(key)},
+            {key: element.get(key) for key in NAMING[element.tag]},
         )
         for child in element:
             unused = child.tag == "axis" and element.get("type") in WITHOUT_AXIS
             if child.tag in KEPT[element.tag] and not unused:
-                kept.append(_plain(child))
+                kept.append(_plain(child, at))
+        _complete(kept, at)
     return copy
+
+
+def _named(element: etree._Element, where: Place) -> Place:
+    """The place of a link or joint, which needs a name, and a joint a known type."""
+    at = where.named(element.tag, text_of(element.get("name"), where + f": {element.tag} name"))
+    types = (*SUPPORTED, *COMPOUND)
+    if element.tag == "joint" and element.get("type") not in types:
+        raise wrong(DescriptionError, at / "type", element.get("type"), choices(types))
+    return at
+
+
+def _complete(element: etree._Element, at: Place) -> None:
+    """Refuse an element that lacks another one."""
+    for tag in NEEDED[element.tag]:
+        if element.find(tag) is None:
+            raise wrong(DescriptionError, at / tag, None, f"a <{tag}>")
 
 
 def _once(element: etree._Element, where: Place) -> None:
@@ -241,24 +258,22 @@ def _check_axis(joint: etree._Element, where: Place) -> None:
         raise wrong(DescriptionError, at.at("axis"), "no xyz", "three numbers, such as xyz='0 0 1'")
 
 
-def _plain(element: etree._Element) -> etree._Element:
-    """The element without attributes that URDF does not define, which the parser would print."""
-    known = {
-        "dynamics": ("damping", "friction"),
-        "mimic": ("joint", "multiplier", "offset"),
-        "parent": ("link",),
-        "child": ("link",),
-        "axis": ("xyz",),
-        "origin": ("xyz", "rpy"),
-        "mass": ("value",),
-        "inertia": ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"),
-    }
+def _plain(element: etree._Element, at: Place) -> etree._Element:
+    """The element, with only the attributes that URDF defines, as the parser prints others; their
+    numbers are read here, where their places are known."""
+    at /= element.tag
     copy = etree.Element(element.tag)
-    for key in known.get(element.tag, ()):
-        if element.get(key) is not None:
-            copy.set(key, element.get(key))
+    for key in NAMES.get(element.tag, ()):
+        copy.set(key, text_of(element.get(key), at / key))
+    for key, count in NUMBERS.get(element.tag, {}).items():
+        found = element.get(key)
+        if found is None and element.tag in MAY_LACK:
+            continue
+        read = numbers(found, 3, at / key) if count == 3 else [number(found, at / key)]
+        copy.set(key, " ".join(repr(float(x)) for x in read))
     if element.tag == "inertial":
-        copy.extend(_plain(child) for child in element if child.tag in BODY)
+        copy.extend(_plain(child, at) for child in element if child.tag in BODY)
+        _complete(copy, at)
     return copy
 
 
@@ -272,100 +287,38 @@ def _parsed(root: etree._Element, where: Place) -> Any:
         raise DescriptionError(f"{where}: not a valid URDF: {told}", name=where) from None
 
 
-def _inertial(link: Any, where: Place) -> Inertial:
+def _inertial(link: Any) -> Inertial:
     if link.inertial is None:
         return Inertial()
-    at = where.named("link", link.name)
-    mass = number(link.inertial.mass, at / "mass")
     moments = link.inertial.inertia
-    tensor = inertia_matrix(
-        *(
-            number(getattr(moments, key), at / "inertia" / key) if moments else 0.0
-            for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-        )
-    )
-    body = Inertial(mass, array([0.0, 0.0, 0.0]), tensor)
-    return body.seen_from(_pose(link.inertial.origin, at / "inertial"))
+    keys = NUMBERS["inertia"]
+    tensor = inertia_matrix(*(getattr(moments, key) if moments else 0.0 for key in keys))
+    body = Inertial(link.inertial.mass, array([0.0, 0.0, 0.0]), tensor)
+    return body.seen_from(_pose(link.inertial.origin))
 
 
-def _pose(origin: Any, at: Place) -> Pose:
+def _pose(origin: Any) -> Pose:
     if origin is None:
         return Pose()
-    return Pose.from_xyz_rpy(
-        numbers(list(origin.xyz or [0, 0, 0]), 3, at / "origin" / "xyz"),
-        numbers(list(origin.rpy or [0, 0, 0]), 3, at / "origin" / "rpy"),
-    )
+    return Pose.from_xyz_rpy(array(origin.xyz or [0.0] * 3), array(origin.rpy or [0.0] * 3))
 
 
 def _joint(joint: Any, bounds: Limits | None, at: Place) -> Joint:
-    if joint.type not in (*SUPPORTED, *COMPOUND):
-        raise wrong(
-            DescriptionError,
-            at / "type",
-            joint.type,
-            "one of " + ", ".join((*SUPPORTED, *COMPOUND)),
-        )
-    axis = numbers(list(joint.axis), 3, at / "axis") if joint.axis else array([1.0, 0.0, 0.0])
+    axis = array(joint.axis or [1.0, 0.0, 0.0])
     length = float((axis @ axis) ** 0.5)
     if joint.type != "fixed" and length == 0:
         raise wrong(DescriptionError, at / "axis", axis.tolist(), "a vector other than 0")
-    friction = Friction()
-    if joint.dynamics is not None:
-        friction = Friction(
-            number(joint.dynamics.damping or 0.0, at / "dynamics" / "damping"),
-            number(joint.dynamics.friction or 0.0, at / "dynamics" / "friction"),
-        )
+    law, mimic = joint.dynamics, joint.mimic
     coupling = None
-    if joint.mimic is not None and joint.type != "fixed":
-        multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
-        coupling = Coupling(
-            (
-                (
-                    joint.mimic.joint,
-                    number(1.0 if multiplier is None else multiplier, at / "mimic" / "multiplier"),
-                ),
-            ),
-            number(offset or 0.0, at / "mimic" / "offset"),
-        )
+    if mimic is not None and joint.type != "fixed":
+        ratio = 1.0 if mimic.multiplier is None else mimic.multiplier
+        coupling = Coupling(((mimic.joint, ratio),), mimic.offset or 0.0)
     return Joint(
         joint.name,
         joint.type,
         limits=bounds,
-        origin=_pose(joint.origin, at),
+        origin=_pose(joint.origin),
         axis=axis / length if length else axis,
-        friction=friction,
+        friction=Friction(law.damping or 0.0, law.friction or 0.0) if law else Friction(),
         coupling=coupling,
     )
-
-
-def _resolved(joints: dict[str, Joint], where: Place) -> dict[str, Joint]:
-    """The joints, with each chain of <mimic> reduced to an independent joint."""
-
-    def master(name: str) -> Iterator[str]:
-        seen = [name]
-        while (coupling := joints[name].coupling) is not None:
-            name = coupling.ratios[0][0]
-            if name in seen:
-                raise wrong(
-                    DescriptionError,
-                    where.named("joint", seen[0]) / "mimic",
-                    " → ".join([*seen, name]),
-                    "a chain that ends at an independent joint",
-                )
-            seen.append(name)
-        yield from seen
-
-    resolved = {}
-    for name, joint in joints.items():
-        ratio, offset = 1.0, 0.0
-        *followers, last = master(name)
-        for follower in followers:
-            coupling = joints[follower].coupling
-            assert coupling is not None
-            # q = r (r' q'' + o') + o
-            offset += ratio * coupling.offset
-            ratio *= coupling.ratios[0][1]
-        resolved[name] = (
-            replace(joint, coupling=Coupling(((last, ratio),), offset)) if followers else joint
-        )
-    return resolved

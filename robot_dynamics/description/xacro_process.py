@@ -6,16 +6,11 @@ xacro runs in a separate process, which is killed if it takes too long.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 from ..errors import DescriptionError, one_line, wrong
+from .child_process import output
 from .files import MOST_BYTES, arguments_of, read_text
 
 LONGEST = 20.0
@@ -72,42 +67,13 @@ def expanded(path: Path) -> str:
             "`xacro FILE` prints",
             name=where,
         )
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as words:
-        process = subprocess.Popen(  # noqa: S603  the path is an argument, never a command
-            [sys.executable, "-c", _CHILD, str(path.absolute()), *arguments_of(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=words,
-            start_new_session=True,
-        )
-        try:
-            code = process.wait(LONGEST)
-        except subprocess.TimeoutExpired:
-            raise wrong(
-                DescriptionError, f"{where}: xacro", f"no end after {LONGEST:g} s", "one before"
-            ) from None
-        finally:
-            if process.returncode is None:
-                _end(process)
-        out.seek(0)
-        words.seek(0)
-        if code != 0:
-            told = words.read(MOST_BYTES).decode(errors="replace").strip().splitlines()
-            last = one_line(told[-1] if told else f"it ended with {code}", 300)
-            if "Undefined substitution argument" in last:
-                last += f"; arguments follow the path: '{where} NAME:=VALUE …'"
-            raise DescriptionError(f"{where}: xacro: {last}", name=where)
-        text = out.read(MOST_BYTES + 1)
+    arguments = [str(path.absolute()), *arguments_of(path)]
+    text, told = output(_CHILD, arguments, f"{where}: xacro", LONGEST)
+    if told:
+        last = one_line(told, 300)
+        if "Undefined substitution argument" in last:
+            last += f"; arguments follow the path: '{where} NAME:=VALUE …'"
+        raise DescriptionError(f"{where}: xacro: {last}", name=where)
     if len(text) > MOST_BYTES:
         raise wrong(DescriptionError, f"{where}: bytes", len(text), f"at most {MOST_BYTES}")
     return text.decode()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and everything that it started."""
-    with contextlib.suppress(ProcessLookupError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.wait()

@@ -64,6 +64,8 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
     except DescriptionError as error:
         words = f"{at}: {error}"
         raise DescriptionError(words, name=at, value=reference, expected=error.expected) from None
+    if file.suffix.lower() in (".yaml", ".yml"):
+        raise wrong(DescriptionError, at, reference, "a URDF, xacro, SDF or MJCF, not another YAML")
     mechanism = _retyped(formats.read(file, strict=strict), found.get("joints", {}), where, strict)
     mechanism = _measured(mechanism, found.get("inertials", {}), found.get("friction", {}), where)
     mechanism = _extras(mechanism, found, where, strict)
