@@ -169,6 +169,28 @@ def test_many_links_in_any_order_take_no_time_that_grows_with_their_square():
     assert [link.name for link in mechanism.links] == [f"l{i}" for i in range(1, count)]
 
 
+def test_many_motors_and_followers_take_no_time_that_grows_with_their_cube():
+    count, last = 1900, 950
+    inertial = "<inertial><mass value='1'/></inertial>"
+    text = "<link name='l0'/>"
+    for i in range(1, count):
+        mimic = f"<mimic joint='j{i + 1}'/>" if i < last else ""
+        text += (
+            f"<link name='l{i}'>{inertial}</link><joint name='j{i}' type='continuous'>"
+            f"<parent link='l{i - 1}'/><child link='l{i}'/>{mimic}</joint>"
+        )
+        if not mimic:
+            text += (
+                f"<transmission name='t{i}'><joint name='j{i}'/><actuator name='m{i}'>"
+                "<mechanicalReduction>5</mechanicalReduction></actuator></transmission>"
+            )
+    begin = time.monotonic()
+    robot = rd.load(f"<robot name='r'>{text}</robot>")
+    assert len(robot.rotors) == len(robot.joint_names) == count - last
+    assert robot.coordinates()[0].sum() == count - 1
+    assert time.monotonic() - begin < 5
+
+
 # --- YAML ------------------------------------------------------------------------------------
 
 

@@ -520,6 +520,16 @@ def test_numbers_that_no_robot_has_are_refused(text, words, tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())  # MuJoCo would leave a log
 
 
+@pytest.mark.parametrize("shortest", [0, 50_000])
+def test_a_warning_of_mujocos_leaves_no_file(shortest, tmp_path, monkeypatch, capfd):
+    """Whichever process compiles it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mujoco_compiler, "SHORT", shortest)
+    rd.load(mjcf(world="<body><joint/><joint/><geom size='1'/></body>"))
+    assert not list(tmp_path.iterdir())
+    assert capfd.readouterr() == ("", "")
+
+
 def test_infinite_limits_are_none():
     ends = rd.load(mjcf().replace("'j'", "'j' range='-inf 90'")).joint("j").ends
     assert (ends.lower, ends.upper) == (None, pytest.approx(np.pi / 2))

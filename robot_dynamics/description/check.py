@@ -107,8 +107,12 @@ def structure(mechanism: Mechanism, where: Place) -> None:
     no_name_twice((rotor.name for rotor in mechanism.rotors), where + ": rotor")
     no_name_twice((loop.name for loop in mechanism.loops), where + ": loop")
     links = mechanism.index()
+    joints = mechanism.joint_names
+    independent = (link for link in mechanism.moving if link.joint.coupling is None)
+    carried = {link.joint.name: link.name for link in independent}
     for rotor in mechanism.rotors:
-        _check_rotor(mechanism, rotor, where.named("rotor", rotor.name))
+        _known(rotor.mount, links, where.named("rotor", rotor.name) / "mount")
+        _check_ratios(mechanism, rotor, carried, where.named("rotor", rotor.name))
     for i, loop in enumerate(mechanism.loops):
         _check_loop(loop, links, (where + f": loop {loop.name!r}").at("loops", i))
     near_joints = [name for name, at in mechanism.near.items() if isinstance(at, float)]
@@ -129,7 +133,6 @@ def structure(mechanism: Mechanism, where: Place) -> None:
         raise _bad(where / "sensed", sorted(both)[0], "a passive joint (this one is actuated)")
     if mechanism.platform is not None:
         _known(mechanism.platform, links, where / "platform")
-    joints = mechanism.joint_names
     if mechanism.actuated and not mechanism.loops and len(mechanism.actuated) < len(joints):
         missing = [name for name in joints if name not in mechanism.actuated]
         raise _bad(
@@ -233,18 +236,20 @@ def _is_axial(inertial: Inertial) -> bool:
     return bool(inertial.inertia[2, 2] >= 0 and not others.any())
 
 
-def _check_rotor(mechanism: Mechanism, rotor: Rotor, where: Place) -> None:
-    _known(rotor.mount, mechanism.index(), where / "mount")
+def _check_ratios(
+    mechanism: Mechanism, rotor: Rotor, carried: Mapping[str, str], where: Place
+) -> None:
+    """Check what turns a rotor; `carried` has the link of each independent joint."""
+    beneath = set(mechanism.path(rotor.mount))
     for name, ratio in rotor.ratios:
-        _known(name, mechanism.joint_names, (where + ": joint").at("gear_ratio", name))
+        _known(name, carried, (where + ": joint").at("gear_ratio", name))
         if ratio == 0 or not math.isfinite(ratio):
             raise _bad(
                 (where / "gear_ratio" + f" of {name!r}").at(name),
                 ratio,
                 "a finite number other than 0",
             )
-        driven = next(link for link in mechanism.links if link.joint.name == name)
-        if driven.name in mechanism.path(rotor.mount):
+        if carried[name] in beneath:
             raise _bad(
                 where / "mount",
                 rotor.mount,

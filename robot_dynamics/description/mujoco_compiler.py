@@ -106,10 +106,14 @@ def compiled(source: Path | str, where: str) -> Any:
     mujoco = library()
     text = read_text(source) if isinstance(source, Path) else source
     if _is_plain(text):
+        before = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(lambda _: None)  # its own handler writes a file
         try:
             model = mujoco.MjModel.from_xml_string(text)
         except (ValueError, RuntimeError, MemoryError) as error:
             raise _refused(where, str(error)) from None
+        finally:
+            mujoco.set_mju_user_warning(before)
     else:
         _check_files(text, source.parent if isinstance(source, Path) else Path(), where)
         model = _compiled_apart(source, where)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -558,10 +559,13 @@ class Mechanism(_Kept):
         Raises:
             InputError: there is none; the message lists the names.
         """
-        for link in self.links:
-            if link.name == name:
-                return link
+        if name in self._by_name:
+            return self._by_name[name]
         raise wrong(InputError, "link", name, choices(link.name for link in self.links))
+
+    @cached_property
+    def _by_name(self) -> dict[str, Link]:
+        return {link.name: link for link in reversed(self.links)}
 
     def joint(self, name: str) -> Joint:
         """The joint of this name, moving or fixed.
@@ -603,15 +607,15 @@ class Mechanism(_Kept):
             columns in that of `joint_names`; s (n_tree,), rad or m.
         """
         column = {name: j for j, name in enumerate(self.joint_names)}
-        rows, offsets = [], []
-        for link in self.moving:
-            coupling = link.joint.coupling or Coupling(((link.joint.name, 1.0),))
-            row = [0.0] * len(column)
+        couplings = [
+            link.joint.coupling or Coupling(((link.joint.name, 1.0),)) for link in self.moving
+        ]
+        ratios = array([ratio for each in couplings for _, ratio in each.ratios])
+        S = np.full((len(couplings), len(column)), 0.0, dtype=ratios.dtype)
+        for i, coupling in enumerate(couplings):
             for master, ratio in coupling.ratios:
-                row[column[master]] = row[column[master]] + ratio
-            rows.append(row)
-            offsets.append(coupling.offset)
-        return array(rows).reshape(len(rows), len(column)), array(offsets)
+                S[i, column[master]] = S[i, column[master]] + ratio
+        return S, array([coupling.offset for coupling in couplings])
 
     def row(self, ratios: tuple[tuple[str, Scalar], ...]) -> Array:
         """The row n (n,) of a shaft whose velocity is n·qd, where qd (n,) are those of the
