@@ -143,6 +143,6 @@ def robot(value: Any) -> Mechanism:
     if not isinstance(value, Mechanism):
         raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism, as from rd.load")
     if not value.joint_names:
-        raise wrong(InputError, f"mechanism {value.name!r}", "no joint that moves", "at least one")
+        raise wrong(InputError, value.label or "mechanism", "no joint that moves", "at least one")
     check_finite(value)
     return value

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,13 @@ def mujoco() -> Any:
             expected="an installed mujoco",
         ) from None
     # MuJoCo's own handler writes a file into the working directory
-    engine.set_mju_user_warning(lambda text: warnings.warn(f"MuJoCo: {text}", stacklevel=2))
+    engine.set_mju_user_warning(_warn)
     return engine
+
+
+def _warn(text: str) -> None:
+    with suppress(Warning):  # an exception here (-W error) would end the process
+        warnings.warn(f"MuJoCo: {text}", stacklevel=3)
 
 
 class Simulation:
