@@ -781,6 +781,9 @@ def test_replay_asks_what_identify_asks(truth, tmp_path):
     assert any(
         "are they in degrees" in each or "are the positions in rad" in each for each in notes
     )
+    free = tuple(replace(each, joint=replace(each.joint, limits=None)) for each in truth.links)
+    notes = replay([replace(truth, links=free)], degrees, cutoff=10.0).notes
+    assert sum("are they in degrees" in each for each in notes) == 3
     small = Recording("log", (replace(stream, effort=1000 * stream.effort),))
     notes = replay([truth], small, cutoff=10.0).notes
     assert sum("joint torques in N·m" in each for each in notes) == 3

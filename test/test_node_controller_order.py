@@ -203,6 +203,18 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
     assert after((2.0, True), (1.0, False)) == [], "a motion has begun since"
     assert after((2.0, True), fit=WRONG) == [], "they belong to other joints"
     assert after((2.0, True), then=4.0) == [[4.0, 0.0]], "a motion comes first"
+
+    # a further block does not make them younger
+    topics._order.problem = "unknown"
+    topics.publish(Torques(np.array([2.0, 0.0]), 0, True))
+    since, topics._order.problem = topics._owed_since, ""
+    with monkeypatch.context() as blocked:
+        blocked.setattr(
+            topics._order, "sees", lambda _: setattr(topics._order, "problem", "another")
+        )
+        topics.watch()
+    assert topics._owed is not None
+    assert topics._owed_since == since
     monkeypatch.setattr(torque_topics, "OWED_FOR", 0.0)
     assert after((2.0, True)) == []
     topics.close()

@@ -117,7 +117,9 @@ class TorqueTopics:
         self._order.sees(subscribers)
         if self._order.problem:
             self._tally.refuse("torques", RefusedError("controller", self._order.problem))
-            self._owed, self._owed_since = torques if torques.last else None, time.monotonic()
+            if torques is not self._owed:  # which may meet a further block
+                self._owed_since = time.monotonic()
+            self._owed = torques if torques.last else None
             return
         self._owed = None
         self._commands = self._before + torques.values.tobytes()
@@ -148,9 +150,10 @@ class TorqueTopics:
         self._order.watch(self._subscribers())
         if self._owed is None or self._order.problem:
             return
-        owed, self._owed = self._owed, None
         if time.monotonic() - self._owed_since < OWED_FOR:
-            self.publish(owed)
+            self.publish(self._owed)
+        else:
+            self._owed = None
 
     def close(self) -> None:
         """Release the publisher, which the node destroys; nothing may keep it alive."""
