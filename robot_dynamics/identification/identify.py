@@ -226,6 +226,7 @@ def identify(
     Source: [WKS18] and [LWP20] for physical consistency.
     """
     progress = progress or (lambda _: None)
+    source = None if isinstance(robot, Mechanism) else os.fspath(robot)
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
     if mechanism.loops:
         refused = {
@@ -235,11 +236,12 @@ def identify(
         for name, value in refused.items():
             if value:
                 raise wrong(InputError, name, value, f"none: {mechanism.name} has loops")
-        return identify_closed(
-            robot, recordings, validate=validate, topic=topic, rename=rename,
+        result = identify_closed(
+            mechanism, recordings, validate=validate, topic=topic, rename=rename,
             effort_scale=effort_scale, position_offset=position_offset, cutoff=cutoff,
             progress=progress,
         )  # fmt: skip
+        return replace(result, source=source)
     sources = as_list(recordings)
     judges = as_list(validate) if validate is not None else []
     if not sources:
@@ -338,7 +340,7 @@ def identify(
             duration=fitted.duration,
             traces=traces,
             excitation=told,
-            source=None if isinstance(robot, Mechanism) else os.fspath(robot),
+            source=source,
             band=Band(unknowns, unsure, lacking.residual(unsure.sigma)),
             kept=keeps,
             contacts=touched,
