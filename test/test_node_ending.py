@@ -42,15 +42,16 @@ def cartesian(**values) -> Partner:
     return Partner(**{"description": CARTESIAN, "command_timeout": 0.0, "max_age": 20.0, **values})
 
 
-def set_in_motion(partner: Partner, stamp: Time | None = None) -> None:
-    def publish():
-        partner.accelerate(dict.fromkeys(JOINTS, 1.0))
-        partner.state(JOINTS, stamp)
+def move(partner: Partner, stamp: Time | None = None) -> None:
+    partner.accelerate(dict.fromkeys(JOINTS, 1.0))
+    partner.state(JOINTS, stamp)
 
+
+def set_in_motion(partner: Partner, stamp: Time | None = None) -> None:
     partner.until(
         lambda: partner.commands and is_close(partner.commands[-1], MOVING),
         "torques of a motion",
-        meanwhile=publish,
+        meanwhile=lambda: move(partner, stamp),
     )
 
 
@@ -91,18 +92,15 @@ rclpy.spin(node)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
-@pytest.mark.parametrize(("reliability", "held_up"), [("RELIABLE", 0.3), ("BEST_EFFORT", 2.5)])
-@pytest.mark.parametrize("before", [0.0, 0.2])
-def test_a_controller_that_is_held_up_gets_the_last_torques_too(
-    tmp_path, reliability, held_up, before
-):
+@pytest.mark.parametrize("reliability", ["RELIABLE", "BEST_EFFORT"])
+@pytest.mark.parametrize("at_rest_for", [None, 0.0, 1.2])
+def test_a_controller_that_is_held_up_gets_the_last_torques_too(tmp_path, reliability, at_rest_for):
     heard = tmp_path / "heard"
 
     def last() -> list[float]:
         lines = heard.read_text().splitlines()
         return [float(each) for each in lines[-1].split()] if lines else []
 
-    # long enough for a node that does not stay to be gone
     with cartesian(farewell_time=4.0) as partner, heard.open("w") as out:
         environment = {**ENVIRONMENT, "ROS_DOMAIN_ID": str(partner.domain)}
         listener = subprocess.Popen(
@@ -115,14 +113,15 @@ def test_a_controller_that_is_held_up_gets_the_last_torques_too(
             partner.until(
                 lambda: is_close(last(), MOVING),
                 "torques of a motion",
-                meanwhile=lambda: set_in_motion(partner),
+                meanwhile=lambda: move(partner),
             )
             listener.send_signal(signal.SIGSTOP)
-            if before:  # they are at rest already when the node ends
+            if at_rest_for is not None:  # already when the node ends
                 partner.set_parameters(max_age=0.1)
-                time.sleep(before)
+                rest_follows(partner)
+                time.sleep(at_rest_for)
             partner.process.send_signal(signal.SIGTERM)
-            time.sleep(held_up)
+            time.sleep(1.5)  # a node that does not stay is gone by then
             listener.send_signal(signal.SIGCONT)
             assert partner.process.wait(PATIENCE) == 0
             partner.until(lambda: is_close(last(), REST), "the last word", ended=True)

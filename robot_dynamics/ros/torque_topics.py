@@ -28,7 +28,7 @@ NEWEST = QoSProfile(depth=1)
 """QoS of torques, of which only the newest are of use"""
 
 DELIVERY = 1.0
-"""s to wait at the end for reliable subscribers to acknowledge the last torques"""
+"""s to wait at least, at the end, for reliable subscribers to acknowledge the last torques"""
 
 OWED_FOR = 10.0
 """s for which last torques are owed that could not be published"""
@@ -165,16 +165,18 @@ class TorqueTopics:
         return Subscribers(status.current_count, status.total_count)
 
     def stay(self, seconds: float) -> list[str]:
-        """Wait until the subscribers have received the last torques, if they are recent.
+        """Wait until the subscribers have received the last torques: a subscriber that is held up
+        would find nothing from a publisher that no longer exists.
 
         Last torques that are owed are published as soon as it is known who receives them.
 
-        Reliable subscribers acknowledge them. For best-effort subscribers, such as ros2_control's
-        effort controllers over Fast DDS, they are repeated: a subscriber that is held up would find
-        nothing from a publisher that no longer exists.
+        Reliable subscribers acknowledge them, however long ago they were published. For best-effort
+        subscribers, such as ros2_control's effort controllers over Fast DDS, they are repeated
+        while they are recent: somebody else may drive the robot by now.
 
         Args:
-            seconds: how long to repeat them for best-effort subscribers, s.
+            seconds: from their publication, for which they are repeated, s; acknowledgements are
+                awaited for as long, and for `DELIVERY` at least.
 
         Returns:
             the topics with a reliable subscriber that has not acknowledged them.
@@ -183,19 +185,16 @@ class TorqueTopics:
         while self._owed is not None and self._order.waits and time.monotonic() < end:
             self.watch()
             time.sleep(REPETITION)
-        age = time.monotonic() - self._at
-        end = self._at + seconds
-        while time.monotonic() < end and self._has_a_best_effort_subscriber():
+        end = time.monotonic() + max(seconds, DELIVERY)
+        while time.monotonic() < self._at + seconds and self._has_a_best_effort_subscriber():
             self._order.sees(self._subscribers())
             if not self._order.problem:
                 self._to_controller.publish(self._commands)
             time.sleep(REPETITION)
-        if age > DELIVERY:
-            return []
         return [
             publisher.topic_name
             for publisher in (self._to_controller, self._named)
-            if not publisher.wait_for_all_acked(Duration(seconds=DELIVERY))
+            if not publisher.wait_for_all_acked(Duration(seconds=max(end - time.monotonic(), 0.0)))
         ]
 
     def _has_a_best_effort_subscriber(self) -> bool:

@@ -196,8 +196,8 @@ class Settings:
     )
     farewell_time: float = number(
         1.0,
-        "how long the node repeats its last torques when it shuts down, if a subscriber is best "
-        "effort; 0: sent once",
+        "how long the node, when it shuts down, waits for acknowledgements of its last torques (at "
+        "least 1 s) and repeats them for best-effort subscribers; 0: sent once",
         unit="s",
         minimum=0.0,
         maximum=4.0,
