@@ -71,6 +71,7 @@ def everything(dynamics, seed=3, rows=40):
         "Jacobian": lambda: dynamics.jacobian(q, link),
         "regressor": lambda: dynamics.regressor(q, qd, qdd),
         "parameters": lambda: dynamics.parameters,
+        "tree state": lambda: np.concatenate(dynamics.tree_state(Q, Qd, Qdd)),
     }
     if dynamics.closed is None:
         methods["derivatives"] = lambda: np.array(dynamics.derivatives(q, qd, qdd))
@@ -79,7 +80,7 @@ def everything(dynamics, seed=3, rows=40):
     return methods
 
 
-SAME_ANYWAY = {"pose", "Jacobian"}
+SAME_ANYWAY = {"pose", "Jacobian", "tree state"}
 """What neither gravity nor a payload changes"""
 
 

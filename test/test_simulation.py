@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import sys
 
 import numpy as np
@@ -303,3 +304,39 @@ def test_a_sampled_loop_is_said_to_diverge_where_it_does(rate, bandwidth):
     robot.simulation.reset()
     other = TrackedRobot(mechanism, period=0.1, p_gains=p, d_gains=d)
     assert other.growth(1 / rate) == pytest.approx(robot.growth(), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "sensed"),
+    [
+        ("polar", False),
+        *itertools.product(["five_bar", "rrr", "delta", "gough_stewart"], [False, True]),
+    ],
+)
+def test_the_states_of_all_joints_close_the_loops_and_are_each_others_rates(name, sensed):
+    mechanism = rd.load(robots.CONFIG / f"{name}.yaml")
+    dynamics = rd.InverseDynamics(mechanism, sensed=sensed)
+    simulation = Simulation(dynamics.mechanism)
+    n, t, h = len(dynamics.joint_names), 0.1, 1e-4
+    plain = rd.InverseDynamics(mechanism)
+    rates = np.random.default_rng(1).uniform(-0.3, 0.3, len(plain.joint_names))
+    places = [mechanism.joint_names.index(joint) for joint in dynamics.joint_names]
+
+    def motion(t):
+        """q, q̇ and q̈ as readings of a motion with constant accelerations of the motors."""
+        states = plain.tree_state(plain.home + rates * t**2 / 2, rates * t, rates)
+        return [each[places] for each in states]
+
+    q, qd, qdd = dynamics.tree_state(*motion(t))
+    assert q.shape == (len(mechanism.joint_names),)
+    simulation.reset(q, qd)
+    assert simulation.closure_residual() < CLOSED
+    before, after = (dynamics.tree_state(*motion(t + dt)) for dt in (-h, h))
+    assert np.allclose(qd, (after[0] - before[0]) / (2 * h), rtol=0, atol=1e-6)
+    assert np.allclose(qdd, (after[1] - before[1]) / (2 * h), rtol=0, atol=1e-6)
+    assert np.allclose(q[places], motion(t)[0], rtol=0, atol=1e-12)
+    home = dynamics.tree_state(dynamics.home, np.zeros(n), np.zeros(n))[0]
+    simulation.reset(home)
+    assert simulation.closure_residual() < CLOSED
+    described = [mechanism.home.get(joint, 0.0) for joint in mechanism.joint_names]
+    assert np.allclose(home, described, rtol=0, atol=1e-4)

@@ -87,7 +87,7 @@ def close(
         raise wrong(InputError, "mode", mode, f"1 to {len(modes)}")
     home = rounded({name: modes[chosen - 1].home[name] for name in mechanism.joint_names})
     # the joints that move most come first
-    moved = {name: value - mechanism.home.get(name, 0.0) for name, value in home.items()}
+    moved = {name: value - mechanism.home_of(name) for name, value in home.items()}
     listed_modes = listing(mechanism, modes)
     alike = undecided(mechanism, modes) if mode is None else ()
     doubts = [undecided_note(mechanism, alike)] if alike else []

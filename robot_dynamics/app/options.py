@@ -174,7 +174,7 @@ def vector(
 
 def home(mechanism: Mechanism, joints: Sequence[str]) -> list[float]:
     """The description's home positions of the joints, rad or m; 0 for those it does not contain."""
-    return [float(mechanism.home.get(name, 0.0)) for name in joints]
+    return [mechanism.home_of(name) for name in joints]
 
 
 def pairs(

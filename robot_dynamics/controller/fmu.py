@@ -194,7 +194,7 @@ def _variables(mechanism: Mechanism, context: dict[str, Any]) -> dict[str, Any]:
     ):
         for name in joints:
             unit = mechanism.joint(name).unit + per
-            start = float(mechanism.home.get(name, 0.0)) if letters == "q" else 0.0
+            start = mechanism.home_of(name) if letters == "q" else 0.0
             add(f"{letters}.{name}", unit, start, meaning, "input")
     for axis, value in zip("xyz", context["gravity"], strict=True):
         add(f"gravity.{axis}", "m/s2", value, "in the base frame")

@@ -90,6 +90,11 @@ class Chain(ABC):
 
     @property
     @abstractmethod
+    def home(self) -> Floats:
+        """q (k,) at home, rad or m."""
+
+    @property
+    @abstractmethod
     def backend(self) -> str:
         """The backend of the torques, and the reason if it is not the first choice."""
 
@@ -166,6 +171,13 @@ class Chain(ABC):
         """(…, 6, k)"""
 
     # --- functions that follow from these ------------------------------------------------------
+
+    def tree_state(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[Floats, Floats, Floats]:
+        """(q, q̇, q̈) (…, n) of the mechanism's joints."""
+        with self.lock:
+            return self.at(q, bearing=True).state(qd, qdd, self.mechanism.joint_names)
 
     def pushed(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]

@@ -53,6 +53,11 @@ class ClosedRobot(Chain):
         return self.closed.tree
 
     @property
+    def home(self) -> Floats:
+        """As `Chain.home`, with the loops closed."""
+        return np.array(self.closed.home.q_r[: len(self.joint_names)])
+
+    @property
     def backend(self) -> str:
         """As `Chain.backend`."""
         return self.closed.backend

@@ -102,8 +102,7 @@ def base_parameters(
     rng = np.random.default_rng(seed)
     count = 4 * p // max(len(dynamics.actuated_names), 1) + 20
     if mechanism.loops:
-        home = np.array([mechanism.home[name] for name in dynamics.joint_names])
-        q = home + 0.05 * rng.uniform(-1, 1, (count, n))
+        q = dynamics.home + 0.05 * rng.uniform(-1, 1, (count, n))
     else:
         turns = np.array([mechanism.joint(name).turns for name in dynamics.joint_names])
         q = rng.uniform(-1, 1, (count, n)) * np.where(turns, np.pi, 1.0)

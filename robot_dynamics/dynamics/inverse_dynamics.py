@@ -174,6 +174,29 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         """Positions, Jacobians and state of a mechanism with loops; None without loops."""
         return self._robot.chain.closed
 
+    @property
+    def home(self) -> Floats:
+        """The home positions (n,) in the order of `joint_names`, rad or m: those of the
+        description, corrected so that all loops are closed; 0 where it gives none."""
+        return self._robot.chain.home
+
+    def tree_state(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[Floats, Floats, Floats]:
+        """Positions, rates and accelerations (…, n_t) of all joints of the mechanism, in the order
+        of `mechanism.joint_names`: with loops those of the passive joints, too.
+
+        Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            qdd: (…, n) accelerations, rad/s² or m/s².
+
+        Raises:
+            InputError: a wrong shape.
+            ClosureError: as in a call.
+        """
+        return self._robot.chain.tree_state(q, qd, qdd)
+
     def __call__(
         self,
         q: ArrayLike,

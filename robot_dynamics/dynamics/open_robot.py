@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from copy import copy
 from typing import ClassVar, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import ConstraintForces
@@ -45,6 +46,11 @@ class OpenRobot(Chain):
     def tree(self) -> Mechanism:
         """The robot itself."""
         return self.mechanism
+
+    @property
+    def home(self) -> Floats:
+        """As `Chain.home`."""
+        return np.array([self.mechanism.home_of(name) for name in self.joint_names])
 
     @property
     def backend(self) -> str:

@@ -309,7 +309,7 @@ def identify(
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
         moved = highest - lowest
-        locked = {name: float(mechanism.home.get(name, 0.0)) for name in missing}
+        locked = {name: mechanism.home_of(name) for name in missing}
         return Identification(
             mechanism=model,
             described=described,

@@ -85,7 +85,7 @@ def motion_limits(mechanism: Mechanism, file: str | os.PathLike[str] | None = No
     for link in mechanism.moving:
         joint = link.joint
         known, mine = joint.limits or Limits(), given.get(joint.name, {})
-        home = float(mechanism.home.get(joint.name, 0.0))
+        home = mechanism.home_of(joint.name)
         lower = mine.get("min_position", known.lower)
         upper = mine.get("max_position", known.upper)
         if lower is None or upper is None or lower == upper == 0:

@@ -449,5 +449,5 @@ def match(mechanism: Mechanism, recorded: Iterable[str]) -> tuple[Mechanism, tup
             "--rename OLD:NEW",
             name="recording",
         )
-    held = {name: float(mechanism.home.get(name, 0.0)) for name in missing}
+    held = {name: mechanism.home_of(name) for name in missing}
     return (locked(mechanism, held) if held else mechanism), missing

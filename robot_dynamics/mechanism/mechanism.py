@@ -581,6 +581,14 @@ class Mechanism(_Kept):
                 return link.joint
         raise wrong(InputError, "joint", name, choices(link.joint.name for link in self.links))
 
+    def home_of(self, joint: str) -> float:
+        """The home position of a joint, rad or m; 0 if the description does not give it.
+
+        Args:
+            joint: the joint's name.
+        """
+        return float(self.home.get(joint, 0.0))
+
     def index(self) -> dict[str, int]:
         """The index in `links` by name; that of the base is -1."""
         return {self.base: -1} | {link.name: i for i, link in enumerate(self.links)}

@@ -166,7 +166,7 @@ class Simulation:
         Raises:
             InputError: a wrong shape, or numbers that are not finite.
         """
-        home = [float(self.mechanism.home.get(name, 0.0)) for name in self.joint_names]
+        home = [self.mechanism.home_of(name) for name in self.joint_names]
         position = self._vector("q", home if q is None else q)
         velocity = self._vector("qd", np.zeros(len(home)) if qd is None else qd)
         self._engine.mj_resetData(self._model, self._data)

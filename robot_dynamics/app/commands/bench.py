@@ -45,7 +45,7 @@ def command(file: str) -> Output:
     ready = time.perf_counter() - start
     n = len(dynamics.joint_names)
     rng = np.random.default_rng(0)
-    home = np.array([float(mechanism.home.get(name, 0.0)) for name in dynamics.joint_names])
+    home = dynamics.home
     spread = 0.01 if mechanism.loops else 1.0
     q = home + spread * rng.uniform(-1, 1, n)
     qd, qdd = rng.uniform(-1, 1, (2, n))

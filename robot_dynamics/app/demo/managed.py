@@ -155,16 +155,10 @@ class ManagedRobot:
         name = "".join(x if x.isalnum() else "_" for x in mechanism.name.lower())
         self.package = f"{name}_feed_forward_controller"
         simulation = Simulation(mechanism, timestep=TIMESTEP)
-        simulation.reset(self._everywhere())
+        still = np.zeros(len(self.joints))
+        simulation.reset(self.dynamics.tree_state(start, still, still)[0])
         self._file = folder / "robot.mjb"
         self._places, self._qpos = simulation.save(self._file)
-
-    def _everywhere(self) -> Floats:
-        known = dict(zip(self.joints, self.start, strict=True))
-        if (closed := self.dynamics.closed) is not None:
-            state = closed.forward_kinematics(self.start)
-            known |= dict(zip(closed.coordinate_names, state.q_r, strict=True))
-        return np.array([known[name] for name in self.mechanism.joint_names])
 
     def description(self, log: Path, **hardware: float | str) -> str:
         """The URDF text for the manager, with the hardware and its joints.

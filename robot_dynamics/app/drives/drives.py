@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dynamics import InverseDynamics
-from ...dynamics.motors import gear_matrix, tree_state
+from ...dynamics.motors import gear_matrix
 from ...errors import ClosureWarning, InputError
 from ...motion.trajectory import States
 from ...scalar import Floats
@@ -144,7 +144,7 @@ def drives(dynamics: InverseDynamics, motion: States) -> Drives:
     Raises:
         InputError: the robot cannot reach any state of the motion.
     """
-    mechanism, closed = dynamics.mechanism, dynamics.closed
+    mechanism = dynamics.mechanism
     q, qd, qdd = motion.q, motion.qd, motion.qdd
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ClosureWarning)
@@ -155,28 +155,18 @@ def drives(dynamics: InverseDynamics, motion: States) -> Drives:
         raise InputError(
             f"{motion.source}: the robot cannot reach any of its states: {why}", name=motion.source
         )
-    names = dynamics.actuated_names
-    places, rates = q, qd
-    tree_rates = qd
-    if closed is not None:
-        q_r = np.full((len(q), len(closed.coordinate_names)), np.nan)
-        q_r[sound] = closed.configuration(q[sound])
-        whole = tree_state(closed, q_r[sound], qd[sound], qdd[sound], mechanism.joint_names)
-        tree = [np.full((len(q), len(mechanism.joint_names)), np.nan) for _ in whole]
-        for values, known in zip(tree, whole, strict=True):
-            values[sound] = known
-        order = [mechanism.joint_names.index(name) for name in names]
-        places, rates, tree_rates = tree[0][:, order], tree[1][:, order], tree[1]
+    places, rates = np.full((2, len(q), len(mechanism.joint_names)), np.nan)
+    places[sound], rates[sound], _ = dynamics.tree_state(q[sound], qd[sound], qdd[sound])
     joints = []
-    for j, name in enumerate(names):
-        joint = mechanism.joint(name)
+    for name, tau_j in zip(dynamics.actuated_names, tau.T, strict=True):
+        j, joint = mechanism.joint_names.index(name), mechanism.joint(name)
         ends = joint.ends
         joints.append(
             Drive(
                 name,
                 motion.time,
-                tau[:, j],
-                np.where(sound, rates[:, j], np.nan),
+                tau_j,
+                rates[:, j],
                 (joint.effort_unit, f"{joint.unit}/s"),
                 ends.effort,
                 ends.velocity,
@@ -189,7 +179,7 @@ def drives(dynamics: InverseDynamics, motion: States) -> Drives:
         drive = np.full((len(q), len(dynamics.motor_names)), np.nan)
         drive[sound] = dynamics.motor_torques(q[sound], qd[sound], qdd[sound]).drive
         # rotor rates are Γ q̇
-        spins = tree_rates @ gear_matrix(mechanism).T
+        spins = rates @ gear_matrix(mechanism).T
         for k, name in enumerate(dynamics.motor_names):
             motors.append(Drive(name, motion.time, drive[:, k], spins[:, k], ("N·m", "rad/s")))
     lost = int((~sound).sum())

@@ -287,10 +287,7 @@ def _swing(mechanism: Mechanism) -> tuple[Floats, Floats, Floats] | None:
     if not names:
         return None
     dynamics = _dynamics(mechanism)
-    if dynamics.closed is None:
-        start = np.array([float(mechanism.home.get(name, 0.0)) for name in names])
-    else:
-        start = dynamics.closed.home.q_a
+    start = dynamics.home
     away = np.array([1.0 if mechanism.joint(name).turns else 0.2 for name in names])
     for share in (0.6, 0.2, 0.06, 0.02):
         swing = Motion(tuple(start), tuple(share * away), (1.0,) * len(names), 4.0)

@@ -128,7 +128,7 @@ def _data(dynamics: InverseDynamics, load: str) -> dict[str, Any]:
         "empty": _empty(mechanism),
         "load": load,
         "load_place": mechanism.index()[load],
-        "home": [float(mechanism.home.get(name, 0.0)) for name in names],
+        "home": dynamics.home,
         "closed": None,
     }
     if closed is None:
@@ -146,7 +146,6 @@ def _data(dynamics: InverseDynamics, load: str) -> dict[str, Any]:
             "actuated": closed.model.geometry.actuated,
             "sensed": closed.sensed,
         }
-        data["home"] = home.q_r[: len(names)]
     data["tree"] = [coordinates.index(name) for name in mechanism.joint_names]
     data["motors"] = [coordinates.index(name) for name in dynamics.actuated_names]
     return data

@@ -129,6 +129,7 @@ class Model:
             self.dynamics.set_payload(link, payload)
         names, locked = self.dynamics.joint_names, settings.locked
         closed = self.dynamics.closed
+        # q without the sensed joints
         self._driving = names if closed is None else closed.driving_names
         self.joints, self.outputs, self.limits = self._fitted(settings)
         undriven = (name for name in names if name not in self.joints and name not in locked)
@@ -210,8 +211,7 @@ class Model:
 
     def _warm_up(self) -> None:
         """Build everything that a first call builds, and check that there are torques at home."""
-        closed = self.dynamics.closed
-        q = np.zeros(len(self._q)) if closed is None else closed.home.q_r[: len(self._q)]
+        q = self.dynamics.home
         self._torques(q, np.zeros_like(q), np.zeros_like(q), self._base())
         if self.sensors is not None:
             self.believed(q[self._read], np.zeros_like(q))
@@ -587,12 +587,8 @@ class Model:
 
     @property
     def home(self) -> Floats:
-        """The home positions (k,) of `read`, rad or m: the description's, or zero if it has no
-        loops."""
-        closed = self.dynamics.closed
-        if closed is not None:
-            return np.asarray(closed.home.q_r[: len(self._q)][self._read])
-        return np.zeros(len(self.read))
+        """The home positions (k,) of `read`, rad or m."""
+        return np.asarray(self.dynamics.home[self._read])
 
 
 def _kinematics(mechanism: Mechanism) -> tuple[object, ...]:
