@@ -11,8 +11,9 @@ selected terms, friction. Closed chains are in `closure`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -121,18 +122,8 @@ class Equations:
         return self.motion(q, qd, zeros(len(self.mechanism.joint_names)))
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
-        """The Coriolis matrix C (n, n) of Christoffel symbols at q, qd (n,): dD/dt - 2C is skew.
-
-        The bias b(q, qd) is the quadratic form Σ c_ijk qd_j qd_k of the Christoffel symbols.
-        Polarisation therefore gives the matrix for any formulation, without derivatives:
-        C e_j = ¼ [b(qd + e_j) - b(qd - e_j)].
-        """
-        n = len(self.mechanism.joint_names)
-        columns = [
-            (self.bias(q, array(qd) + unit) - self.bias(q, array(qd) - unit)) / 4
-            for unit in np.eye(n)
-        ]
-        return from_columns(columns, n)
+        """The Coriolis matrix C (n, n) of Christoffel symbols at q, qd (n,): dD/dt - 2C is skew."""
+        return polarised(partial(self.bias, q), array(qd))
 
     def gravity(self, q: Array) -> Array:
         """The gravity torques g (n,) of links and rotors at q (n,), N·m or N."""
@@ -179,3 +170,13 @@ class Equations:
             for j, ratio in driven:
                 tau[j] = tau[j] + ratio * armature.inertia * rate
         return array(tau)
+
+
+def polarised(bias: Callable[[Array], Array], qd: Array) -> Array:
+    """The Coriolis matrix C (n, n) of a bias b(qd) (n,) by any formulation, without derivatives.
+
+    The bias is the quadratic form Σ c_ijk qd_j qd_k of the Christoffel symbols, so its polarisation
+    C e_j = ¼ [b(qd + e_j) - b(qd - e_j)] is their matrix.
+    """
+    columns = [(bias(qd + unit) - bias(qd - unit)) / 4 for unit in np.eye(len(qd))]
+    return from_columns(columns, len(qd))

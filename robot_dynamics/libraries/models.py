@@ -14,7 +14,7 @@ from ..codegen.differentiate import pushforward
 from ..codegen.recorder import record
 from ..errors import InputError, wrong
 from ..formulations import kinematics
-from ..formulations.equations import Equations
+from ..formulations.equations import Equations, polarised
 from ..formulations.form import STANDING, Form
 from ..formulations.forward import solved
 from ..formulations.layout import shaped
@@ -144,15 +144,9 @@ class Linear:
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
         """The Coriolis matrix C (n, n)."""
-        n, qd = self._n, array(qd)
-        # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see `Equations.coriolis_matrix`)
-        rates = [(qd + unit, qd - unit) for unit in np.eye(n)]
-        columns = [
-            (self._of(self._motion, q, v, zeros(n)) - self._of(self._motion, q, w, zeros(n))) / 4
-            for v, w in rates
-        ]
-        C = from_columns(columns, n)
-        return self._choices.form.turned(C, self.mass_matrix(q), qd)
+        still = zeros(self._n)
+        C = polarised(lambda v: self._of(self._motion, q, v, still), array(qd))
+        return self._choices.form.turned(C, self.mass_matrix(q), array(qd))
 
     def forward(self, q: Array, qd: Array, tau: Array) -> Array:
         """Forward dynamics: qdd (n,)."""
