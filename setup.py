@@ -192,10 +192,10 @@ setup(
     entry_points={
         "console_scripts": [
             "robot_dynamics = robot_dynamics.app.cli:main",
-            "feed_forward = robot_dynamics.ros.node:main",
-            "simulated_robot = robot_dynamics.ros.simulated_robot:main",
-            "trajectory_source = robot_dynamics.ros.trajectory_source:main",
-            "watch = robot_dynamics.ros.watch:main",
+            "feed_forward = robot_dynamics.ros.executables:feed_forward",
+            "simulated_robot = robot_dynamics.ros.executables:simulated_robot",
+            "trajectory_source = robot_dynamics.ros.executables:trajectory_source",
+            "watch = robot_dynamics.ros.executables:watch",
         ],
     },
 )

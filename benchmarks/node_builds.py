@@ -129,7 +129,7 @@ def measure(text: str, seconds: float) -> list[dict[str, Any]]:
     """The phases, one after the other."""
     import rclpy
 
-    command = [sys.executable, "-m", "robot_dynamics.ros.node", "--ros-args"]
+    command = [sys.executable, "-m", "robot_dynamics.node", "--ros-args"]
     command += ["-p", "command_timeout:=0.0", "-p", "max_age:=0.0"]
     with running(command) as process:
         rclpy.init()

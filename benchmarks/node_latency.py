@@ -138,7 +138,7 @@ def measure(description: str, seconds: float) -> list[dict[str, Any]]:
 
     mechanism = rd.load(description)
     names, moved = list(mechanism.joint_names), list(mechanism.actuated_names)
-    feed_forward = [sys.executable, "-m", "robot_dynamics.ros.node", "--ros-args"]
+    feed_forward = [sys.executable, "-m", "robot_dynamics.node", "--ros-args"]
     feed_forward += ["-p", f"description:={description}"]
     feed_forward += ["-p", "command_timeout:=0.0", "-p", "max_age:=0.0"]  # blocks pause
     results = []

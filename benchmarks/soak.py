@@ -49,7 +49,7 @@ LAST = 1.0
 
 def node() -> int:
     """The node, and on stdout when which generation was collected."""
-    from robot_dynamics.ros.node import main
+    from robot_dynamics.node import main
 
     collections: list[tuple[float, int]] = []
 

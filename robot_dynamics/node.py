@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from .ros.node import main
+from .ros.executables import feed_forward as main
 
 if __name__ == "__main__":
     sys.exit(main())

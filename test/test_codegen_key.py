@@ -234,7 +234,7 @@ def test_different_contents_have_different_keys():
 def test_a_key_knows_every_file_of_the_package(monkeypatch, tmp_path):
     root = tmp_path / "package"
     for name in ("codegen/function.py", "dynamics/motors.py", "app/cli.py", "codegen/c/caller.c",
-                 "codegen/c/lanes.h", "ros/node.py"):  # fmt: skip
+                 "codegen/c/lanes.h", "ros/executables.py"):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)
     monkeypatch.setattr(function, "__file__", str(root / "codegen" / "function.py"))

@@ -35,6 +35,7 @@ from robot_dynamics.motion.swing import Motion
 from robot_dynamics.outputs import finite
 
 ROOT = Path(__file__).resolve().parents[1]
+SIMULATED_ROBOT = (sys.executable, "-m", "robot_dynamics.ros.executables", "simulated_robot")
 PATIENCE = 120.0
 """s until a test gives up: far beyond what a loaded machine needs"""
 GOAL = 20.0
@@ -337,15 +338,14 @@ def conversation(**parameters):
     """With the simulated Cartesian robot."""
     from node_process import Conversation
 
-    program = [sys.executable, "-m", "robot_dynamics.ros.simulated_robot"]
     description = "package://robot_dynamics/config/cartesian.yaml"
-    return Conversation(program, {"description": description, **parameters})
+    return Conversation(SIMULATED_ROBOT, {"description": description, **parameters})
 
 
 def simulated_robot(*parameters: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess:
     arguments = [part for each in parameters for part in ("-p", each)]
     return subprocess.run(
-        [sys.executable, "-m", "robot_dynamics.ros.simulated_robot", "--ros-args", *arguments],
+        [*SIMULATED_ROBOT, "--ros-args", *arguments],
         env=ENVIRONMENT,
         capture_output=True,
         text=True,

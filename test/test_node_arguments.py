@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 
+from robot_dynamics.ros import executables
 from robot_dynamics.ros.executable import answered
 
 
@@ -40,11 +39,10 @@ def test_what_is_no_argument_is_answered_in_one_line_with_what_was_meant(line, w
     assert words in told
 
 
-@pytest.mark.parametrize("name", ["simulated_robot", "trajectory_source"])
+@pytest.mark.parametrize("name", ["simulated_robot", "trajectory_source", "watch"])
 @pytest.mark.parametrize(("line", "code"), [("--help", 0), ("a.yaml", 2), ("-p rate:=5.0", 2)])
 def test_the_other_executables_answer_likewise(name, line, code, capsys):
-    main = importlib.import_module(f"robot_dynamics.ros.{name}").main
-    assert main(line.split()) == code
+    assert getattr(executables, name)(line.split()) == code
     found = capsys.readouterr()
     assert f"{name} --ros-args -p" in found.out + found.err
     assert "Traceback" not in found.err

@@ -244,7 +244,7 @@ def test_a_flood_of_states_half_of_them_garbage_leaves_it_right_alive_and_small(
 
 
 SIMULATED = (
-    sys.executable, "-m", "robot_dynamics.ros.simulated_robot", "--ros-args",
+    sys.executable, "-m", "robot_dynamics.ros.executables", "simulated_robot", "--ros-args",
     "-p", f"description:={THREE_AXIS}", "-p", "update_rate:=200.0", "-p", "bandwidth:=4.0",
     "-r", "~/joint_trajectory:=/feed_forward/command", "-r", "~/commands:=/feed_forward/commands",
 )  # fmt: skip

@@ -18,7 +18,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.description.motion_file import write_motion
 
-PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.trajectory_source")
+PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.executables", "trajectory_source")
 TIMES = np.array([0.0, 1.0, 2.0])
 Q = np.array([[0.5, -1.0], [0.7, -1.4], [0.5, -1.0]])
 LEAD = 0.5

@@ -29,7 +29,7 @@ from robot_dynamics.identification.watch import Watch
 from robot_dynamics.ros.feed_forward.parameter_table import markdown, rows
 from robot_dynamics.ros.watch_node import WatchSettings
 
-PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.watch")
+PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.executables", "watch")
 URDF = (Path(__file__).parents[1] / "urdf" / "six_axis.urdf").read_text()
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

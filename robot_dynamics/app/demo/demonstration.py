@@ -119,7 +119,7 @@ def _run(run: Run, subject: Subject, scratch: Path, show: Stages) -> Track:
         )
         if helped:
             processes.start(
-                "node",
+                "feed_forward",
                 {
                     "description": _model(run, demo.description, scratch),
                     "joints": joints,

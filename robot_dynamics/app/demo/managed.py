@@ -353,7 +353,7 @@ class ManagedRobot:
             if plan["efforts"]:
                 p, d = self.gains()
                 processes.start(
-                    "node",
+                    "feed_forward",
                     {
                         "description": self.file,
                         "joints": self.joints,

@@ -50,23 +50,23 @@ class Processes:
         }
 
     def start(
-        self, module: str, parameters: Mapping[str, Any], remappings: Mapping[str, str]
+        self, name: str, parameters: Mapping[str, Any], remappings: Mapping[str, str]
     ) -> None:
-        """Start `python -m robot_dynamics.ros.<module>` as a node.
+        """Start a node.
 
         Args:
-            module: the module's name.
+            name: of its executable.
             parameters: the node's parameters, by name.
             remappings: new names, by name.
         """
         # JSON is valid YAML; a file needs no quoting
-        file = self._folder / f"{module}.yaml"
+        file = self._folder / f"{name}.yaml"
         file.write_text(json.dumps({"/**": {"ros__parameters": dict(parameters)}}))
-        command = [sys.executable, "-m", f"robot_dynamics.ros.{module}", "--ros-args"]
+        command = [sys.executable, "-m", "robot_dynamics.ros.executables", name, "--ros-args"]
         command += ["--params-file", str(file), "-r", f"__ns:={self.namespace or '/'}"]
-        for name, target in {**remappings, "/clock": "clock"}.items():
-            command += ["-r", f"{name}:={target}"]
-        self.launch(module, command)
+        for source, target in {**remappings, "/clock": "clock"}.items():
+            command += ["-r", f"{source}:={target}"]
+        self.launch(name, command)
 
     def launch(self, name: str, command: Sequence[str | Path]) -> None:
         """Start any program.
