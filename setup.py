@@ -191,7 +191,7 @@ setup(
     tests_require=["pytest"],
     entry_points={
         "console_scripts": [
-            "robot_dynamics = robot_dynamics.app.cli:main",
+            "robot_dynamics = robot_dynamics.__main__:main",
             "feed_forward = robot_dynamics.ros.executables:feed_forward",
             "simulated_robot = robot_dynamics.ros.executables:simulated_robot",
             "trajectory_source = robot_dynamics.ros.executables:trajectory_source",

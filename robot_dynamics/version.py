@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as _installed
-
 PACKAGE = "robot_dynamics"
 
 
 def version() -> str:
     """As 0.1.0; `unknown` where it is imported from where it was not installed."""
+    # importing it takes as long as importing Click
+    from importlib import metadata
+
     try:
-        return _installed(PACKAGE)
-    except PackageNotFoundError:
+        return metadata.version(PACKAGE)
+    except metadata.PackageNotFoundError:
         return "unknown"

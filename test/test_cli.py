@@ -267,6 +267,27 @@ def test_a_commands_help_imports_nothing_heavy():
     assert found.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize(
+    "module", ["robot_dynamics.app.cli", "click", "robot_dynamics.description"]
+)
+def test_ctrl_c_while_a_module_is_imported_ends_without_a_traceback(module):
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(name, *_):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted)\n"
+        "from robot_dynamics.__main__ import main\n"
+        f"sys.argv[1:] = ['check', {str(POLAR)!r}]\n"
+        "sys.exit(main())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 130
+    assert "Traceback" not in found.stderr
+
+
 def test_the_console_script_runs():
     result = subprocess.run(
         [sys.executable, "-m", "robot_dynamics", "check", POLAR],
