@@ -9,7 +9,8 @@ two have to give the same torques.
 from __future__ import annotations
 
 import math
-from functools import cache, lru_cache
+from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,8 +84,16 @@ def mechanism(robot: Robot) -> Any:
     return load_urdf_text(robot.text)
 
 
-@lru_cache(maxsize=4000)
+AS_THEY_ARE = {name: getattr(Settings(), name) for name in AT_ONCE}
+
+
 def model(robot: Robot, settings: Settings, mass: float, pushed: bool) -> Model:
+    """The same one whatever is set of the parameters for which the node builds none either."""
+    return _model(robot, replace(settings, **AS_THEY_ARE), mass, pushed)
+
+
+@cache
+def _model(robot: Robot, settings: Settings, mass: float, pushed: bool) -> Model:
     payloads = {TIP: Inertial(mass, np.array([0.2, 0.0, 0.1]))} if mass else {}
     spec = ModelSpec(mechanism(robot), settings, payloads, frozenset({TIP} if pushed else ()))
     return Model(spec)

@@ -26,7 +26,9 @@ class _Pinocchio:
 
     def __getattr__(self, name: str) -> Any:
         reason = "Pinocchio, the oracle of this test, is not installed: extra `dev`"
-        return getattr(pytest.importorskip("pinocchio", reason=reason), name)
+        found = getattr(pytest.importorskip("pinocchio", reason=reason), name)
+        setattr(self, name, found)  # for the next time: looking for the module takes long
+        return found
 
 
 pin = _Pinocchio()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import sympy
@@ -165,11 +167,15 @@ LINES = {"five_bar": (70, 0), "delta": (800, 400), "gough_stewart": (1400, 400)}
 """Most intermediates, and most without a name"""
 
 
-def listing(mechanism, *given, seed: int = 0, reach: float = 0.2, **options):
-    """(model, ClosedChain, {name: (its value in the listing, that of the numbers)}) at a closed
-    moving state"""
-    model = derive(mechanism, *given, **options)
-    options.pop("parameters", None)
+@cache
+def derived(name: str, formulation: str, parameters: str = "symbols"):
+    """The model of a shipped robot, for all tests that only read it: some take long to derive."""
+    return derive(rd.load(CONFIG / f"{name}.yaml"), formulation, parameters=parameters)
+
+
+def listing(model, mechanism, *, seed: int = 0, reach: float = 0.2, **options):
+    """(ClosedChain, {name: (its value in the listing, that of the numbers)}) at a closed moving
+    state"""
     chain = ClosedChain(mechanism, **options)
     rng = np.random.default_rng(seed)
     a = len(model.qd)
@@ -188,17 +194,13 @@ def listing(mechanism, *given, seed: int = 0, reach: float = 0.2, **options):
     assert np.abs(closure).max() < 1e-9
     # the rates that T allows keep the loops closed
     assert np.abs(J @ T).max() < 1e-12
-    return (
-        model,
-        chain,
-        {
-            "torques": (np.ravel(torques), chain(q, qd, qdd)),
-            "D": (D, chain.mass_matrix(q)),
-            "C": (C, chain.coriolis_matrix(q, qd)),
-            "g": (np.ravel(g), chain.gravity(q)),
-            "T": (T, state.T),
-        },
-    )
+    return chain, {
+        "torques": (np.ravel(torques), chain(q, qd, qdd)),
+        "D": (D, chain.mass_matrix(q)),
+        "C": (C, chain.coriolis_matrix(q, qd)),
+        "g": (np.ravel(g), chain.gravity(q)),
+        "T": (T, state.T),
+    }
 
 
 def assert_exact(found):
@@ -211,8 +213,8 @@ def assert_exact(found):
 @pytest.mark.parametrize("parameters", ["symbols", "numbers"])
 @pytest.mark.parametrize("name", ["delta", "five_bar"])
 def test_other_mechanisms_are_listed(name, parameters):
-    mechanism = rd.load(CONFIG / f"{name}.yaml")
-    model, chain, found = listing(mechanism, "newton_euler", parameters=parameters)
+    model = derived(name, "newton_euler", parameters)
+    chain, found = listing(model, rd.load(CONFIG / f"{name}.yaml"))
     assert_exact(found)
     assert f"tau[{len(chain.joint_names)}] = " in model.text()
 
@@ -225,7 +227,8 @@ def test_other_mechanisms_are_listed(name, parameters):
 )
 def test_lists_are_short_and_exact_by_any_formulation(name, formulation):
     reach = 0.02 if name == "gough_stewart" else 0.2
-    model, _, found = listing(rd.load(CONFIG / f"{name}.yaml"), formulation, seed=1, reach=reach)
+    model = derived(name, formulation)
+    _, found = listing(model, rd.load(CONFIG / f"{name}.yaml"), seed=1, reach=reach)
     assert_exact(found)
     most, unnamed = LINES[name]
     assert len(model.intermediates) <= most
@@ -236,11 +239,12 @@ def test_lists_are_short_and_exact_by_any_formulation(name, formulation):
 @pytest.mark.parametrize("terms", [("inertia",), ("rotors", "gravity"), ("coriolis", "friction")])
 def test_lists_of_some_terms_are_exact(terms, rotors):
     mechanism = rd.load(CONFIG / "five_bar.yaml")
-    assert_exact(listing(mechanism, "newton_euler", terms=terms, rotors=rotors)[2])
+    model = derive(mechanism, "newton_euler", terms=terms, rotors=rotors)
+    assert_exact(listing(model, mechanism, terms=terms, rotors=rotors)[1])
 
 
 def test_intermediates_stand_on_those_before_them_and_each_is_needed():
-    model = derive(rd.load(CONFIG / "delta.yaml"), "newton_euler")
+    model = derived("delta", "newton_euler")
     known = {*model.q, *model.qd, *model.qdd, *model.parameters}
     used = set()
     for symbol, value in model.intermediates:
@@ -263,7 +267,7 @@ def test_angles_that_were_rounded_are_exact_in_symbols_and_said_to_be(tmp_path):
 
 
 def test_listed_equations_are_in_the_letters_of_the_description():
-    model = derive(rd.load(CONFIG / "five_bar.yaml"), "newton_euler")
+    model = derived("five_bar", "newton_euler")
     assert model.parameters[sympy.Symbol("a1", real=True)] == 0.25
     values = dict(model.intermediates)
     numbers = {
@@ -280,14 +284,14 @@ def test_listed_equations_are_in_the_letters_of_the_description():
 
 
 def test_what_is_no_short_decimal_is_said_to_be_rounded():
-    model = derive(rd.load(CONFIG / "delta.yaml"), "newton_euler", parameters="numbers")
+    model = derived("delta", "newton_euler", "numbers")
     numbers = {n for _, value in model.intermediates for n in value.atoms(sympy.Number)}
     assert all(n.q < 10**12 for n in numbers if n.is_Rational)
     assert "rounded to double precision" in model.text()
 
 
 def test_differences_of_short_decimals_are_short():
-    model = derive(rd.load(CONFIG / "five_bar.yaml"), "newton_euler", parameters="numbers")
+    model = derived("five_bar", "newton_euler", "numbers")
     numbers = {n for _, value in model.intermediates for n in value.atoms(sympy.Number)}
     assert not any(n.is_Float for n in numbers)
     assert max(n.q for n in numbers) <= 10**6

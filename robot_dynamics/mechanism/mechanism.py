@@ -47,6 +47,10 @@ def _frozen(name: str, values: Array, cleaned: Callable[[Array], Array] = np.asa
     return copy
 
 
+_NO_TURN = _frozen("rotation", np.eye(3))
+_NO_SHIFT = _frozen("translation", zeros(3))
+
+
 class _Kept:
     """Keeps arrays read-only in copies and after unpickling."""
 
@@ -61,14 +65,21 @@ class _Kept:
 class Pose(_Kept):
     """The pose of a frame in another one: x_outer = rotation @ x_inner + translation."""
 
-    rotation: Array = field(default_factory=lambda: np.eye(3))
+    rotation: Array = field(default_factory=lambda: _NO_TURN)
     """(3, 3)"""
-    translation: Array = field(default_factory=lambda: zeros(3))
+    translation: Array = field(default_factory=lambda: _NO_SHIFT)
     """(3,), m"""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rotation", _frozen("rotation", self.rotation, exact))
-        object.__setattr__(self, "translation", _frozen("translation", self.translation))
+        if self.rotation is not _NO_TURN:
+            object.__setattr__(self, "rotation", _frozen("rotation", self.rotation, exact))
+        if self.translation is not _NO_SHIFT:
+            object.__setattr__(self, "translation", _frozen("translation", self.translation))
+
+    @property
+    def is_default(self) -> bool:
+        """Is this `Pose()`, with which nothing needs to be multiplied? Most frames are."""
+        return self.rotation is _NO_TURN and self.translation is _NO_SHIFT
 
     @classmethod
     def from_xyz_rpy(cls, xyz: Array, rpy: Array) -> Pose:
@@ -81,6 +92,10 @@ class Pose(_Kept):
         return cls(rotation_rpy(*rpy), array(xyz))
 
     def __matmul__(self, inner: Pose) -> Pose:
+        if inner.is_default:
+            return self
+        if self.is_default:
+            return inner
         return Pose(self.rotation @ inner.rotation, self.apply(inner.translation))
 
     def apply(self, point: Array) -> Array:
@@ -89,6 +104,8 @@ class Pose(_Kept):
 
     def inverse(self) -> Pose:
         """The pose of the outer frame in the inner one."""
+        if self.is_default:
+            return self
         return Pose(self.rotation.T, -(self.rotation.T @ self.translation))
 
     def homogeneous(self) -> Array:
@@ -139,6 +156,8 @@ class Inertial(_Kept):
         Args:
             pose: of the body's present frame in the other one.
         """
+        if pose.is_default:
+            return self
         r = pose.rotation
         return Inertial(self.mass, pose.apply(self.center_of_mass), r @ self.inertia @ r.T)
 

@@ -10,8 +10,8 @@ formulations run over these scalars; `short` converts the results to SymPy expre
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -126,19 +126,9 @@ class Ring:
                 terms[new] = terms.get(new, 0) + part
         return Polynomial(self, {key: value for key, value in terms.items() if value})
 
-    def exponents(self, key: int) -> Iterator[tuple[int, int]]:
+    def exponents(self, key: int) -> tuple[tuple[int, int], ...]:
         """The (slot, exponent) pairs of a term."""
-        slot = 0
-        while key:
-            # to the lowest letter
-            skipped = ((key & -key).bit_length() - 1) // BITS
-            key, slot = key >> (BITS * skipped), slot + skipped
-            low = key & (_BASE - 1)
-            if low >= _HALF:
-                low -= _BASE
-            yield slot, low
-            key = (key - low) >> BITS
-            slot += 1
+        return _exponents(key)
 
     def expression(self, key: int) -> sympy.Expr:
         """The monomial of a term without angles, as a SymPy expression."""
@@ -281,6 +271,25 @@ class Polynomial:
                     outer = Polynomial(self.ring, {key: 1j * exponent * value})
                     result = result + outer * inner[slot]
         return result
+
+
+@lru_cache(maxsize=1 << 16)
+def _exponents(key: int) -> tuple[tuple[int, int], ...]:
+    """The (slot, exponent) pairs of a term. They are cached because the same terms recur in many
+    polynomials of a derivation."""
+    found: list[tuple[int, int]] = []
+    slot = 0
+    while key:
+        # to the lowest letter
+        skipped = ((key & -key).bit_length() - 1) // BITS
+        key, slot = key >> (BITS * skipped), slot + skipped
+        low = key & (_BASE - 1)
+        if low >= _HALF:
+            low -= _BASE
+        found.append((slot, low))
+        key = (key - low) >> BITS
+        slot += 1
+    return tuple(found)
 
 
 def _checked(degree: int) -> int:

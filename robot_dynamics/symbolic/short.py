@@ -56,6 +56,7 @@ class Writer:
         self._angles: dict[tuple[int, bool], tuple[sympy.Expr, sympy.Expr]] = {}
         self._brackets: dict[Any, sympy.Expr] = {}
         self._known: dict[Any, sympy.Expr] = {}
+        self._terms: dict[int, tuple[int, Angle, int, complex]] = {}
 
     def short(self, polynomial: Any) -> sympy.Expr:
         """The shortest expression that was found for a polynomial or number."""
@@ -94,19 +95,10 @@ class Writer:
         real: dict[tuple[int, Angle], complex] = defaultdict(complex)
         count: dict[int, int] = {}
         for key, coefficient in polynomial.terms.items():
-            letters, angle, mono = 0, [], key
-            for slot, exponent in self.ring.exponents(key):
-                kind = self.ring.generators[slot].kind
-                if kind == "angle":
-                    angle.append((slot, exponent))
-                if kind in ("angle", "fifteen"):
-                    mono -= exponent << (BITS * slot)
-                    coefficient *= cmath.exp(1j * math.pi / 12 * exponent * (kind != "angle"))
-                elif kind != "number":
-                    letters += exponent
+            mono, angle, length, factor = self._of_term(key)
             if not angle or angle[0][1] > 0:
-                real[mono, tuple(angle)] += coefficient
-                count[mono] = 1 + letters
+                real[mono, angle] += coefficient * factor
+                count[mono] = length
         size = sum(
             (count[mono] + bool(angle)) * sum(abs(part) > ROUNDING for part in (c.real, c.imag))
             for (mono, angle), c in real.items()
@@ -115,6 +107,25 @@ class Writer:
         if any(len(angle) > 1 or (angle and angle[0][1] > 1) for _, angle in real):
             for absolute in (False, True)[: 1 + self._parallel] if len(real) <= MOST_SIZED else ():
                 found.append(self._size_of_powers(real, count, absolute))
+        return found
+
+    def _of_term(self, key: int) -> tuple[int, Angle, int, complex]:
+        """Of a term: (its key without angles, its angle, 1 + the number of its letters, the number
+        that e^{iπ/12} contributes)."""
+        found = self._terms.get(key)
+        if found is None:
+            length, angle, mono, factor = 1, [], key, 1 + 0j
+            for slot, exponent in self.ring.exponents(key):
+                kind = self.ring.generators[slot].kind
+                if kind == "angle":
+                    angle.append((slot, exponent))
+                elif kind == "fifteen":
+                    factor = cmath.exp(1j * math.pi / 12 * exponent)
+                elif kind != "number":
+                    length += exponent
+                if kind in ("angle", "fifteen"):
+                    mono -= exponent << (BITS * slot)
+            found = self._terms[key] = mono, tuple(angle), length, factor
         return found
 
     def _size_of_powers(
