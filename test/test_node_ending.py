@@ -92,9 +92,11 @@ rclpy.spin(node)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
-@pytest.mark.parametrize("reliability", ["RELIABLE", "BEST_EFFORT"])
+@pytest.mark.parametrize(("reliability", "held_up"), [("RELIABLE", 0.9), ("BEST_EFFORT", 1.5)])
 @pytest.mark.parametrize("at_rest_for", [None, 0.0, 1.2])
-def test_a_controller_that_is_held_up_gets_the_last_torques_too(tmp_path, reliability, at_rest_for):
+def test_a_controller_that_is_held_up_gets_the_last_torques_too(
+    tmp_path, reliability, held_up, at_rest_for
+):
     heard = tmp_path / "heard"
 
     def last() -> list[float]:
@@ -121,7 +123,7 @@ def test_a_controller_that_is_held_up_gets_the_last_torques_too(tmp_path, reliab
                 rest_follows(partner)
                 time.sleep(at_rest_for)
             partner.process.send_signal(signal.SIGTERM)
-            time.sleep(1.5)  # a node that does not stay is gone by then
+            time.sleep(held_up)  # a node that does not stay is gone by then
             listener.send_signal(signal.SIGCONT)
             assert partner.process.wait(PATIENCE) == 0
             partner.until(lambda: is_close(last(), REST), "the last word", ended=True)

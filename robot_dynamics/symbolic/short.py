@@ -120,7 +120,7 @@ class Writer:
                 if kind == "angle":
                     angle.append((slot, exponent))
                 elif kind == "fifteen":
-                    factor = cmath.exp(1j * math.pi / 12 * exponent)
+                    factor *= cmath.exp(1j * math.pi / 12 * exponent)
                 elif kind != "number":
                     length += exponent
                 if kind in ("angle", "fifteen"):
