@@ -184,11 +184,11 @@ def test_many_motors_and_followers_take_no_time_that_grows_with_their_cube():
                 f"<transmission name='t{i}'><joint name='j{i}'/><actuator name='m{i}'>"
                 "<mechanicalReduction>5</mechanicalReduction></actuator></transmission>"
             )
-    begin = time.monotonic()
+    begin = time.process_time()
     robot = rd.load(f"<robot name='r'>{text}</robot>")
     assert len(robot.rotors) == len(robot.joint_names) == count - last
     assert robot.coordinates()[0].sum() == count - 1
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 # --- YAML ------------------------------------------------------------------------------------
