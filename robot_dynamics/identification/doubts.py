@@ -108,8 +108,9 @@ class Doubt:
 
 def doubts(
     unknowns: Unknowns, normal: NormalEquations, sure: Mapping[str, float]
-) -> tuple[Doubt, ...]:
-    """The joints whose efforts need a factor, the clearest first.
+) -> tuple[tuple[Doubt, ...], float]:
+    """(the joints whose efforts need a factor, the clearest first; the largest relative RMS error
+    of a joint with all efforts as they are).
 
     Args:
         unknowns: the parameters to identify.
@@ -118,17 +119,17 @@ def doubts(
             doubted.
     """
     if unknowns.payload is not None:
-        return ()
+        return (), 0.0
     trial = _Trial(unknowns, normal)
     believed = {name for name, factor in sure.items() if factor == 1}
-    whole = () if believed else trial.all_turned()
-    if whole:
-        return whole
+    whole, missed = trial.all_turned()
+    if whole and not believed:
+        return whole, missed
     found: list[Doubt] = []
     while True:
         next_one = trial.clearest(believed)
         if next_one is None:
-            return tuple(found)
+            return tuple(found), missed
         if trial.explained(next_one):
             next_one = replace(next_one, sure=False)
             believed.add(next_one.joint)
@@ -151,13 +152,14 @@ def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> boo
     return bool(driven and (after <= np.minimum(before, BLIND)).all())
 
 
-def surely_worse(more: Floats) -> bool:
-    """Whether the error is larger on every held-out part, and by the factor SURE in the mean.
+def surely_worse(more: Floats, times: float = SURE) -> bool:
+    """Whether the error is larger on every held-out part, and by a factor in the mean.
 
     Args:
         more: (parts,), the logarithms of the error ratios.
+        times: the factor.
     """
-    return bool(len(more) > 1 and (more > 0).all() and more.mean() > math.log(SURE))
+    return bool(len(more) > 1 and (more > 0).all() and more.mean() > math.log(times))
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ class _Trial:
 
     def __init__(self, unknowns: Unknowns, normal: NormalEquations):
         self.unknowns, self.joints = unknowns, unknowns.joints
-        drives = {owner: _plain(unknowns, owner) for owner in unknowns.owners}
+        drives = plain_drives(unknowns)
         E = embedding(unknowns, drives)
         self._bodies = 10 * len(unknowns.bodies)
         parts, n, p = len(normal.square), len(self.joints), E.shape[1]
@@ -201,17 +203,19 @@ class _Trial:
         """Exclude this joint's efforts from now on."""
         self.used.remove(self.joints.index(joint))
 
-    def all_turned(self) -> tuple[Doubt, ...]:
-        """All joints, if every joint's friction would drive it with the efforts as they are, and no
-        joint's error grows when all efforts are negated."""
+    def all_turned(self) -> tuple[tuple[Doubt, ...], float]:
+        """(all joints, if every joint's friction would drive it with the efforts as they are, and
+        no joint's error grows when all efforts are negated; the largest error with the efforts as
+        they are)."""
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
+        most = float(before.max(initial=0.0))
         if not turned(before, after, drives, brakes):
-            return ()
+            return (), most
+        every = zip(self.used, before, after, strict=True)
         return tuple(
-            Doubt(self.joints[j], -1.0, OPPOSITE, float(a), float(b))
-            for j, a, b in zip(self.used, before, after, strict=True)
-        )
+            Doubt(self.joints[j], -1.0, OPPOSITE, float(a), float(b)) for j, a, b in every
+        ), most
 
     def _errors(self, k: float) -> tuple[Floats, Floats]:
         """(relative RMS error, friction over the RMS effort) of each joint, in a fit to k times all
@@ -365,7 +369,12 @@ class _Left:
         return np.sqrt(np.where(missed < -ROUNDING, np.inf, np.maximum(missed, 0.0)))
 
 
-def _plain(unknowns: Unknowns, owner: str) -> Drive:
-    rotor = owner in unknowns.rotors
-    names = WITHOUT_OFFSET if owner in unknowns.shafts else PLAIN
-    return Drive(law(names), rotor, unknowns.rotor_inertia(owner) if rotor else 0.0)
+def plain_drives(unknowns: Unknowns) -> dict[str, Drive]:
+    """By joint and shaft, the plain friction law, with its rotor if it has one."""
+
+    def drive(owner: str) -> Drive:
+        rotor = owner in unknowns.rotors
+        names = WITHOUT_OFFSET if owner in unknowns.shafts else PLAIN
+        return Drive(law(names), rotor, unknowns.rotor_inertia(owner) if rotor else 0.0)
+
+    return {owner: drive(owner) for owner in unknowns.owners}
