@@ -141,6 +141,10 @@ def doubts(
 def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
     """Whether all efforts have the opposite sign.
 
+    Where every joint's friction says so, it is enough that no error grows when they are negated.
+    Otherwise errors have to become `TWICE` as small, in the geometric mean, and friction must not
+    drive then.
+
     Args:
         before: (n,) relative error of each joint with the efforts as they are.
         after: (n,) the same with all efforts negated.
@@ -148,8 +152,11 @@ def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> boo
             negative where it drives the joint.
         brakes: (n,) the same with all efforts negated.
     """
-    driven = len(before) > 1 and (drives < -FINEST).all() and (brakes > FINEST).all()
-    return bool(driven and (after <= np.minimum(before, BLIND)).all())
+    if len(before) < 2 or not (after <= np.minimum(before, BLIND)).all():
+        return False
+    driven = (drives < -FINEST).all() and (brakes > FINEST).all()
+    clear = (brakes > -FINEST).all() and np.log(before / after).mean() > math.log(TWICE)
+    return bool(driven or clear)
 
 
 def surely_worse(more: Floats, times: float = SURE) -> bool:
@@ -192,9 +199,7 @@ class _Trial:
         self.gram, self.moment = self._grams.sum(axis=0), self._moments.sum(axis=0)
         self.square = self._squares.sum(axis=0)
         self.used = [j for j in range(len(self.joints)) if normal.count[j] > 0]
-        described = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
-        G, g = self.gram.sum(axis=0), self.moment.sum(axis=0)
-        self._references = approached(G, g, described)[1].bodies
+        self._references = self._near(1.0)
         self._limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
         edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
         self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
@@ -221,7 +226,8 @@ class _Trial:
         """(relative RMS error, friction over the RMS effort) of each joint, in a fit to k times all
         efforts."""
         gram, moment = self.gram[self.used], k * self.moment[self.used]
-        x, _ = self._fit(gram.sum(axis=0), moment.sum(axis=0))
+        G, near = gram.sum(axis=0), self._near(k)
+        x, _ = minimise(G, moment.sum(axis=0), self._prior(np.diag(G), near), WEIGHT)
         missed = 1 + (gram @ x @ x - 2 * moment @ x) / self.square[self.used]
         braking = []
         for j in self.used:
@@ -317,10 +323,16 @@ class _Trial:
         """The fit over physically consistent bodies and rotors, regularised in every direction."""
         return minimise(G, g, self._prior(np.diag(G)), WEIGHT)
 
-    def _prior(self, information: Floats) -> Prior:
+    def _prior(self, information: Floats, references: tuple[Floats, ...] | None = None) -> Prior:
         own = information[self._bodies :]
         tightness = np.where(own > 0, 1e-9 * own, 1.0)
-        return Prior(self._references, np.zeros(len(own)), tightness, self._limits)
+        return Prior(references or self._references, np.zeros(len(own)), tightness, self._limits)
+
+    def _near(self, k: float) -> tuple[Floats, ...]:
+        """The bodies' references, scaled and stretched to a fit to k times all efforts."""
+        described = Prior(self.unknowns.references(), np.zeros(0), np.zeros(0))
+        G, g = self.gram.sum(axis=0), k * self.moment.sum(axis=0)
+        return approached(G, g, described)[1].bodies
 
 
 class _Left:
