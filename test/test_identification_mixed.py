@@ -12,7 +12,8 @@ from test_identification import heavier
 
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, identify
-from robot_dynamics.identification.mixed import MOST, PARTS, Mixed, mixed
+from robot_dynamics.identification import mixed as columns
+from robot_dynamics.identification.mixed import PARTS, SAMPLES, Mixed, mixed
 from robot_dynamics.identification.per_recording import Work
 from robot_dynamics.identification.preparation import Samples, joined
 from robot_dynamics.mechanism import Mechanism
@@ -68,7 +69,7 @@ def test_exchanged_efforts_are_named(described, log, i, j):
     assert found(described, exchanged(log, i, j, ["effort"])) == ((names[i], names[j]), False, True)
 
 
-@pytest.mark.parametrize("j", [1, 2, 4])
+@pytest.mark.parametrize("j", [1, 2])
 def test_a_reversed_joint_is_named(described, log, j):
     assert found(described, reversed_one(log, j)) == ((described.joint_names[j],), True, True)
 
@@ -117,32 +118,51 @@ def test_joints_without_efforts_and_samples_without_are_left_out(described, log)
     assert mixed(unknowns, samples.rows(slice(PARTS - 1)), {}) is None
 
 
-def test_factors_that_explain_as_much_are_preferred(described, log):
+def test_a_sign_of_efforts_that_explains_nearly_as_much_is_preferred(described, log):
+    """The last joints tell less: whose sign it is, that of efforts or of positions, is open."""
+    assert found(described, reversed_one(log, 4, ["position", "velocity"])) == ()
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Fits that leave 40 % unexplained, or what is given for exchanged efforts and for factors."""
+    left = {"exchanged": 0.05, "factors": 0.4, "samples": 0}
+
+    class Fits:
+        def __init__(self, _, samples, measured):
+            left["samples"] = max(left["samples"], len(samples))
+            self.shape = PARTS, int(measured.sum())
+
+        def missed(self, order, signs):
+            which = "exchanged" if order[1] == 2 else "factors" if (signs == 0.1).any() else ""
+            return np.full(self.shape, np.log(left.get(which, 0.4)))
+
+    monkeypatch.setattr(columns, "_Fits", Fits)
+    return left
+
+
+def test_what_is_said_is_far_better_than_everything_else(described, log, fits, monkeypatch):
     names = described.joint_names
     unknowns = Work(described, None, {}, {}, None, 10.0, 0.0, None).unknowns(names)
-    samples = samples_of(described, exchanged(log, 1, 2, ["effort"]))
-    factors = np.array([1.0, 1e-3, 1.0, 1.0, 1.0, 1.0])
-    assert mixed(unknowns, samples, dict(zip(names, factors, strict=True))) is not None
-    # without a factor, these efforts are exchanged and of another unit
-    samples = samples_of(described, reversed_one(log, 2))
-    signs = np.array([1.0, 1.0, -1.0, 1.0, 1.0, 1.0])
-    both = replace(samples, q=samples.q * signs, qd=samples.qd * signs, qdd=samples.qdd * signs)
+    samples = samples_of(described, log)
+    factors = {names[3]: 0.1}
+    told = mixed(unknowns, samples, factors)
+    assert told is not None
+    assert (told.joints, told.positions) == (names[1:3], False)
+    assert (told.before, told.after) == pytest.approx((0.4, 0.05))
+    assert SAMPLES / 2 < fits["samples"] <= SAMPLES < len(samples)
+    # six joints: the product grows by 1.4 ** 6 = 7.5, 1.38 ** 6 = 6.9
+    for factors_leave, said in ((0.05, False), (0.05 * 1.38, False), (0.05 * 1.4, True)):
+        fits["factors"] = factors_leave
+        assert (mixed(unknowns, samples, factors) is not None) is said
+        assert mixed(unknowns, samples, {}) is not None
+    fits["exchanged"] = 0.26
+    assert mixed(unknowns, samples, {}) is None
+    fits["exchanged"] = 0.05
+    monkeypatch.setattr(columns, "MOST", len(names))
     assert mixed(unknowns, samples, {}) is not None
-    assert mixed(unknowns, both, {names[2]: -1.0}) is None
-
-
-def test_of_many_joints_nothing_is_said():
-    links = "".join(
-        f'<joint name="j{k}" type="continuous"><parent link="l{k}"/><child link="l{k + 1}"/>'
-        f'<axis xyz="0 {k % 2} {1 - k % 2}"/></joint><link name="l{k + 1}"/>'
-        for k in range(MOST + 1)
-    )
-    arm = rd.load(f'<robot name="long"><link name="l0"/>{links}</robot>')
-    names = arm.joint_names
-    unknowns = Work(arm, None, {}, {}, None, 10.0, 0.0, None).unknowns(names)
-    nothing = np.zeros((20, len(names)))
-    full = Samples(np.arange(20.0), nothing, nothing, nothing, nothing, nothing, nothing == 0)
-    assert mixed(unknowns, full, {}) is None
+    monkeypatch.setattr(columns, "MOST", len(names) - 1)
+    assert mixed(unknowns, samples, {}) is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from robot_dynamics.errors import RecordingError
 from robot_dynamics.identification.bags import JOINT_STATE
 from robot_dynamics.identification.read import read
-from robot_dynamics.identification.truncated import CHUNK, MAGIC, is_truncated
+from robot_dynamics.identification.truncated import CHUNK, MAGIC, MESSAGE, is_truncated
 
 pytest.importorskip("rosbags")
 
@@ -83,6 +83,21 @@ def test_what_follows_a_broken_chunk_or_zeros_is_left_out(whole, tmp_path):
         changed[_chunks(data)[-1] + 9 + 24] = checksum
         part.write_bytes(changed)
         assert (len(read(part).streams[0].time) < COUNT) is fewer
+
+
+def test_records_of_unknown_channels_and_of_impossible_lengths_do_no_harm(whole, tmp_path):
+    data = whole.read_bytes()
+    part = tmp_path / "killed.mcap"
+    good = data[: _chunks(data)[1]]
+    part.write_bytes(good)
+    count = len(read(part).streams[0].time)
+    stray = struct.pack("<HIQQ", 999, 0, 0, 0) + bytes(8)
+    for more in (
+        struct.pack("<BQ", MESSAGE, len(stray)) + stray,
+        struct.pack("<BQ", CHUNK, 2**62) + bytes(100),
+    ):
+        part.write_bytes(good + more)
+        assert len(read(part).streams[0].time) == count > 0
 
 
 def _chunks(data: bytes) -> list[int]:

@@ -21,8 +21,8 @@ MAGIC = b"\x89MCAP0\r\n"
 """What the file begins and ends with"""
 HEAD = 9
 """Bytes before a record's content: its kind and its length"""
-SCHEMA, CHANNEL, MESSAGE, CHUNK, END = 3, 4, 5, 6, 15
-"""Kinds of records; after the end of data there is only an index"""
+SCHEMA, CHANNEL, MESSAGE, CHUNK = 3, 4, 5, 6
+"""Kinds of records"""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _records(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
     """(kind, content) of whole records; of other kinds, which are not read, none."""
     while len(head := file.read(HEAD)) == HEAD:
         kind, length = struct.unpack("<BQ", head)
-        if kind in (0, END) or file.tell() + length > size:
+        if kind == 0 or file.tell() + length > size:
             return
         if kind in (SCHEMA, CHANNEL, MESSAGE, CHUNK):
             yield kind, file.read(length)
