@@ -134,7 +134,12 @@ def fits(monkeypatch):
             self.shape = PARTS, int(measured.sum())
 
         def missed(self, order, signs):
-            which = "exchanged" if order[1] == 2 else "factors" if (signs == 0.1).any() else ""
+            changes = {
+                "exchanged": order[1] == 2,
+                "factors": (signs == 0.1).any(),
+                "sign": signs[5] < 0,
+            }
+            which = next((name for name, is_so in changes.items() if is_so), "")
             return np.full(self.shape, np.log(left.get(which, 0.4)))
 
     monkeypatch.setattr(columns, "_Fits", Fits)
@@ -156,6 +161,9 @@ def test_what_is_said_is_far_better_than_everything_else(described, log, fits, m
         fits["factors"] = factors_leave
         assert (mixed(unknowns, samples, factors) is not None) is said
         assert mixed(unknowns, samples, {}) is not None
+    fits["sign"] = 0.05
+    assert mixed(unknowns, samples, {}) is None
+    fits["sign"] = 0.4
     fits["exchanged"] = 0.26
     assert mixed(unknowns, samples, {}) is None
     fits["exchanged"] = 0.05
@@ -170,7 +178,7 @@ def test_what_is_said_is_far_better_than_everything_else(described, log, fits, m
     [
         ("ab", True, True, "the recording's columns of a and b look exchanged: ", "--rename"),
         ("ab", False, True, "the recording's efforts of a and b look exchanged: ", "these columns"),
-        ("a", True, True, "a looks reversed: ", "its axis in the description"),
+        ("a", True, True, "a looks reversed: ", "the signs of its positions and efforts, the axes"),
         (
             "a",
             True,

@@ -66,15 +66,15 @@ class Mixed:
             mend = "the names in the recording (--rename)" if self.positions else "these columns"
         elif self.efforts:
             said = f"{names} looks reversed"
-            mend = "its axis in the description, the signs of its positions and efforts"
+            mend = "the signs of its positions and efforts"
         else:
             said = f"the recording's positions of {names} look as if of the opposite sign"
             mend = "this sign"
         return (
             f"{said}: corrected, the best model leaves {100 * self.after:.2g} % of the torques "
             f"unexplained (mean over the joints), as recorded {100 * self.before:.2g} %. They were "
-            f"used as recorded, and the result describes no robot. Check {mend}, and how the base "
-            "is mounted"
+            f"used as recorded, and the result describes no robot. Check {mend}, the axes in the "
+            "description, and how its base is mounted"
         )
 
 
