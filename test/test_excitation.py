@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ import yaml
 
 import robot_dynamics as rd
 from robot_dynamics.app import cli
+from robot_dynamics.app.excitation_files import _write_rows
 from robot_dynamics.description.motion_file import read_motion, write_motion
 from robot_dynamics.errors import InputError, TrajectoryError
 from robot_dynamics.identification import excitation
 from robot_dynamics.identification.clearance import Above, Outside, regions
 from robot_dynamics.identification.excitation import excite
 from robot_dynamics.identification.motion_limits import motion_limits
+from robot_dynamics.identification.table import read
 from robot_dynamics.motion.fourier import FourierMotion, RestingSeries
 
 pytest.importorskip("scipy")
@@ -459,3 +462,26 @@ def test_a_file_that_is_no_motion_is_one_clear_line(tmp_path, text, words):
 def test_a_motion_that_is_not_there_is_one_clear_line(tmp_path):
     with pytest.raises(TrajectoryError, match="nowhere"):
         read_motion(tmp_path / "nowhere.yaml")
+
+
+@pytest.mark.parametrize(
+    "name", ["arm/elbow", "a;b;c;d;e;f;g;h;i", 'a,"b"', "50%2F", "Ärm", "x\ty"]
+)
+def test_the_table_is_a_recording_whatever_the_joints_are_called(tmp_path, name):
+    time = np.linspace(0, 1, 101)
+    efforts = np.column_stack([np.cos(time), np.sin(time)])
+    joints = (name, "other")
+
+    class Motion:
+        duration = 1.0
+
+        def __call__(self, _):
+            return 2 * efforts, efforts, efforts
+
+    found = SimpleNamespace(joints=joints, motion=Motion(), efforts=lambda _: efforts)
+    _write_rows(found, tmp_path / "motion.csv")
+    read_back = read(tmp_path / "motion.csv")
+    assert read_back.names == joints
+    (stream,) = read_back.streams
+    assert np.array_equal(stream.effort, efforts)
+    assert np.array_equal(stream.position, 2 * efforts)

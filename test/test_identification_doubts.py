@@ -110,6 +110,15 @@ def test_efforts_that_are_all_wrong_are_refused_with_the_factors(described, log)
     assert all(f"{name}:-1" in str(caught.value) for name in names)
 
 
+@pytest.mark.parametrize("by", [1.0, 1e-3])
+def test_all_signs_are_told_without_friction_whatever_the_masses_described(described, by):
+    log = recording(described, 20.0, 100.0, noise=0.02)
+    names = dict.fromkeys(described.joint_names, -1.0)
+    with pytest.raises(RecordingError, match="at no joint do the efforts match") as caught:
+        identify(heavier(described, by), log.scaled(names), cutoff=10.0)
+    assert all(f"{name}:-1" in str(caught.value) for name in names)
+
+
 @pytest.fixture(scope="module")
 def driven(described, truth):
     """Of a robot whose efforts have the other sign as far as friction goes, at two joints."""
@@ -149,11 +158,14 @@ def test_friction_that_drives_is_fitted_and_said(driven):
         ([0.5, 0.6], [0.1, 0.6], [-0.2, -0.3], [0.2, 0.3], True),
         ([0.5, 0.6], [0.1, 0.61], [-0.2, -0.3], [0.2, 0.3], False),  # one is explained worse
         ([0.5, 0.95], [0.1, 0.92], [-0.2, -0.3], [0.2, 0.3], False),  # nothing explains one
-        ([0.5, 0.6], [0.1, 0.1], [-0.2, 0.3], [0.2, 0.3], False),  # one brakes as it is
+        ([0.1, 0.15], [0.1, 0.1], [-0.2, 0.3], [0.2, 0.3], False),  # one brakes as it is
         ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, -0.3], False),  # one drives, turned
-        ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.009], [0.2, 0.3], False),  # hardly any friction
-        ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, 0.009], False),
+        ([0.1, 0.15], [0.1, 0.1], [-0.2, -0.009], [0.2, 0.3], False),  # hardly any friction
+        ([0.1, 0.15], [0.1, 0.1], [-0.2, -0.3], [0.2, 0.009], False),
         ([0.5], [0.1], [-0.2], [0.2], False),  # no other joint tells
+        ([0.2, 0.21], [0.1, 0.1], [0.2, 0.0], [0.0, -0.009], True),  # much smaller errors
+        ([0.2, 0.19], [0.1, 0.1], [0.2, 0.0], [0.0, -0.009], False),  # not quite
+        ([0.5, 0.6], [0.1, 0.1], [0.2, 0.2], [0.2, -0.011], False),  # one drives, turned
     ],
 )
 def test_when_all_efforts_have_the_opposite_sign(before, after, drives, brakes, is_so):

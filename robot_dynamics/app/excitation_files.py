@@ -50,13 +50,15 @@ def save(found: Excitement, out: Path) -> dict[str, Path]:
 def _write_rows(found: Excitement, path: Path) -> None:
     """Write a table in the format of recordings: each joint's position, rate, acceleration and the
     effort according to the description."""
+    from ..identification.table import column
+
     time = np.linspace(0.0, found.motion.duration, round(ROWS * found.motion.duration) + 1)
     q, qd, qdd = found.motion(time)
     fields = {
         "position": q, "velocity": qd, "acceleration": qdd, "effort": found.efforts(time),
     }  # fmt: skip
     columns = [
-        (f"{joint}/{kind}", values[:, j])
+        (column(joint, kind), values[:, j])
         for kind, values in fields.items()
         for j, joint in enumerate(found.joints)
     ]

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import BackendError, RecordingError, choices, wrong
+from . import truncated
 from .bombs import Unpacker, refuse_bomb
 from .joint_states import Block, decoded
 from .recording import Recording, Stream
@@ -27,7 +29,8 @@ def read(path: Path, topic: str | None = None) -> Recording:
             topic.
 
     Raises:
-        RecordingError: the bag is broken, does not have this topic, or has no message on it.
+        RecordingError: the bag is broken, does not have this topic, or has no message on it. Of an
+            .mcap file whose writer was stopped, the messages before its end are read.
         BackendError: `rosbags` is not installed.
     """
     try:
@@ -43,6 +46,8 @@ def read(path: Path, topic: str | None = None) -> Recording:
     raws: list[bytes] = []
     received: list[int] = []
     try:
+        if path.suffix.lower() == ".mcap" and path.is_file() and truncated.is_truncated(path):
+            return _salvaged(path, topic, get_typestore(Stores.LATEST).deserialize_cdr)
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
             chosen = _topic(reader.connections, topic, path.name)
             connections = [each for each in reader.connections if each.topic == chosen]
@@ -62,6 +67,21 @@ def read(path: Path, topic: str | None = None) -> Recording:
     if not any(len(stream.time) for stream in recording.streams):
         raise RecordingError(f"{path.name}: no message on {chosen}", name=str(path))
     return recording
+
+
+def _salvaged(path: Path, topic: str | None, deserialize: Callable[..., Any]) -> Recording:
+    """The joint states before the end of a truncated file."""
+    states: dict[str, list[truncated.Message]] = {}
+    for each in truncated.messages(path):
+        if each.msgtype == JOINT_STATE:
+            states.setdefault(each.topic, []).append(each)
+    found = states[_topic([some[0] for some in states.values()], topic, path.name)]
+    recording = _recording(
+        path.name, [each.raw for each in found], [each.nanoseconds for each in found],
+        lambda raw: deserialize(raw, JOINT_STATE),
+    )  # fmt: skip
+    note = f"the file is truncated: {len(found)} whole messages on {found[0].topic} were read"
+    return replace(recording, notes=(note,))
 
 
 def _leave_packed(reader: Any) -> None:

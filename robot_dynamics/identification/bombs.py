@@ -12,11 +12,10 @@ column may be of any size.
 from __future__ import annotations
 
 import contextlib
-import mmap
 import sqlite3
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..errors import RecordingError
 
@@ -30,10 +29,34 @@ TIMES, MORE = 300, 64 * 2**20
 """A file may decompress to TIMES its size plus MORE bytes; recordings decompress to ten times
 theirs"""
 ENDINGS = (".mcap", ".zstd")
+WINDOW = 2**20
+"""Bytes of a file that are searched at a time"""
 
 _COMPUTED = """SELECT master.name FROM sqlite_master AS master, pragma_table_xinfo(master.name) AS x
 WHERE master.type = 'view' OR (master.type = 'table' AND x.hidden <> 0) LIMIT 1"""
 """Views, and tables with a column that is not stored"""
+
+
+class _Content:
+    """The bytes of an open file, of which only a window is in memory."""
+
+    def __init__(self, file: BinaryIO, size: int):
+        self._file, self._size = file, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        self._file.seek(part.start)
+        return self._file.read(part.stop - part.start)
+
+    def find(self, what: bytes, begin: int = 0) -> int:
+        """Where these bytes are first found, from an offset on; -1: nowhere."""
+        for at in range(begin, self._size, WINDOW):
+            found = self[at : at + WINDOW + len(what) - 1].find(what)
+            if found >= 0:
+                return at + found
+        return -1
 
 
 class Unpacker:
@@ -59,10 +82,10 @@ class Unpacker:
         self._left -= _gives(message, self._left)
         if self._left < 0:
             raise _is_bomb(self._path, self._size)
-        return bytes(_zstd().decompress(message))
+        return bytes(zstd().decompress(message))
 
 
-def _zstd() -> Any:
+def zstd() -> Any:
     """The module that rosbags uses, too."""
     if sys.version_info >= (3, 14):
         from compression import zstd
@@ -98,11 +121,8 @@ def refuse_bomb(path: Path) -> None:
         if file.suffix.lower() not in ENDINGS or not size:
             continue
         most = TIMES * size + MORE
-        with (
-            file.open("rb") as opened,
-            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
-        ):
-            if _gives(data, most) > most:
+        with file.open("rb") as opened:
+            if _gives(_Content(opened, size), most) > most:
                 raise _is_bomb(file, size)
 
 
@@ -119,7 +139,7 @@ def _computed(file: Path) -> str:
     return ""
 
 
-def _gives(data: mmap.mmap | bytes, most: int) -> int:
+def _gives(data: _Content | bytes, most: int) -> int:
     """Upper bound, in bytes, of what all frames decompress to; the scan stops once it exceeds
     `most`."""
     total, at = 0, data.find(MAGIC)
@@ -129,7 +149,7 @@ def _gives(data: mmap.mmap | bytes, most: int) -> int:
     return total
 
 
-def _frame(data: mmap.mmap | bytes, at: int, most: int) -> int:
+def _frame(data: _Content | bytes, at: int, most: int) -> int:
     """Upper bound, in bytes, of what a frame's blocks decompress to.
 
     Args:
@@ -139,7 +159,7 @@ def _frame(data: mmap.mmap | bytes, at: int, most: int) -> int:
     """
     if at + 2 > len(data):
         return 0
-    descriptor, window = data[at], data[at + 1]
+    descriptor, window = data[at : at + 2]
     single = bool(descriptor & 0x20)
     size_length = (int(single), 2, 4, 8)[descriptor >> 6]
     at += 1 + (not single) + (0, 1, 2, 4)[descriptor & 3]

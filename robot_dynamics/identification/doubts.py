@@ -108,8 +108,9 @@ class Doubt:
 
 def doubts(
     unknowns: Unknowns, normal: NormalEquations, sure: Mapping[str, float]
-) -> tuple[Doubt, ...]:
-    """The joints whose efforts need a factor, the clearest first.
+) -> tuple[tuple[Doubt, ...], float]:
+    """(the joints whose efforts need a factor, the clearest first; the largest relative RMS error
+    of a joint with all efforts as they are).
 
     Args:
         unknowns: the parameters to identify.
@@ -118,17 +119,17 @@ def doubts(
             doubted.
     """
     if unknowns.payload is not None:
-        return ()
+        return (), 0.0
     trial = _Trial(unknowns, normal)
     believed = {name for name, factor in sure.items() if factor == 1}
-    whole = () if believed else trial.all_turned()
-    if whole:
-        return whole
+    whole, missed = trial.all_turned()
+    if whole and not believed:
+        return whole, missed
     found: list[Doubt] = []
     while True:
         next_one = trial.clearest(believed)
         if next_one is None:
-            return tuple(found)
+            return tuple(found), missed
         if trial.explained(next_one):
             next_one = replace(next_one, sure=False)
             believed.add(next_one.joint)
@@ -140,6 +141,10 @@ def doubts(
 def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
     """Whether all efforts have the opposite sign.
 
+    Where every joint's friction says so, it is enough that no error grows when they are negated.
+    Otherwise errors have to become `TWICE` as small, in the geometric mean, and friction must not
+    drive then.
+
     Args:
         before: (n,) relative error of each joint with the efforts as they are.
         after: (n,) the same with all efforts negated.
@@ -147,17 +152,21 @@ def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> boo
             negative where it drives the joint.
         brakes: (n,) the same with all efforts negated.
     """
-    driven = len(before) > 1 and (drives < -FINEST).all() and (brakes > FINEST).all()
-    return bool(driven and (after <= np.minimum(before, BLIND)).all())
+    if len(before) < 2 or not (after <= np.minimum(before, BLIND)).all():
+        return False
+    driven = (drives < -FINEST).all() and (brakes > FINEST).all()
+    clear = (brakes > -FINEST).all() and np.log(before / after).mean() > math.log(TWICE)
+    return bool(driven or clear)
 
 
-def surely_worse(more: Floats) -> bool:
-    """Whether the error is larger on every held-out part, and by the factor SURE in the mean.
+def surely_worse(more: Floats, times: float = SURE) -> bool:
+    """Whether the error is larger on every held-out part, and by a factor in the mean.
 
     Args:
         more: (parts,), the logarithms of the error ratios.
+        times: the factor.
     """
-    return bool(len(more) > 1 and (more > 0).all() and more.mean() > math.log(SURE))
+    return bool(len(more) > 1 and (more > 0).all() and more.mean() > math.log(times))
 
 
 @dataclass(frozen=True)
@@ -175,7 +184,7 @@ class _Trial:
 
     def __init__(self, unknowns: Unknowns, normal: NormalEquations):
         self.unknowns, self.joints = unknowns, unknowns.joints
-        drives = {owner: _plain(unknowns, owner) for owner in unknowns.owners}
+        drives = plain_drives(unknowns)
         E = embedding(unknowns, drives)
         self._bodies = 10 * len(unknowns.bodies)
         parts, n, p = len(normal.square), len(self.joints), E.shape[1]
@@ -190,9 +199,7 @@ class _Trial:
         self.gram, self.moment = self._grams.sum(axis=0), self._moments.sum(axis=0)
         self.square = self._squares.sum(axis=0)
         self.used = [j for j in range(len(self.joints)) if normal.count[j] > 0]
-        described = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
-        G, g = self.gram.sum(axis=0), self.moment.sum(axis=0)
-        self._references = approached(G, g, described)[1].bodies
+        self._references = self._near(1.0)
         self._limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
         edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
         self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
@@ -201,23 +208,26 @@ class _Trial:
         """Exclude this joint's efforts from now on."""
         self.used.remove(self.joints.index(joint))
 
-    def all_turned(self) -> tuple[Doubt, ...]:
-        """All joints, if every joint's friction would drive it with the efforts as they are, and no
-        joint's error grows when all efforts are negated."""
+    def all_turned(self) -> tuple[tuple[Doubt, ...], float]:
+        """(all joints, if every joint's friction would drive it with the efforts as they are, and
+        no joint's error grows when all efforts are negated; the largest error with the efforts as
+        they are)."""
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
+        most = float(before.max(initial=0.0))
         if not turned(before, after, drives, brakes):
-            return ()
+            return (), most
+        every = zip(self.used, before, after, strict=True)
         return tuple(
-            Doubt(self.joints[j], -1.0, OPPOSITE, float(a), float(b))
-            for j, a, b in zip(self.used, before, after, strict=True)
-        )
+            Doubt(self.joints[j], -1.0, OPPOSITE, float(a), float(b)) for j, a, b in every
+        ), most
 
     def _errors(self, k: float) -> tuple[Floats, Floats]:
         """(relative RMS error, friction over the RMS effort) of each joint, in a fit to k times all
         efforts."""
         gram, moment = self.gram[self.used], k * self.moment[self.used]
-        x, _ = self._fit(gram.sum(axis=0), moment.sum(axis=0))
+        G, near = gram.sum(axis=0), self._near(k)
+        x, _ = minimise(G, moment.sum(axis=0), self._prior(np.diag(G), near), WEIGHT)
         missed = 1 + (gram @ x @ x - 2 * moment @ x) / self.square[self.used]
         braking = []
         for j in self.used:
@@ -313,10 +323,16 @@ class _Trial:
         """The fit over physically consistent bodies and rotors, regularised in every direction."""
         return minimise(G, g, self._prior(np.diag(G)), WEIGHT)
 
-    def _prior(self, information: Floats) -> Prior:
+    def _prior(self, information: Floats, references: tuple[Floats, ...] | None = None) -> Prior:
         own = information[self._bodies :]
         tightness = np.where(own > 0, 1e-9 * own, 1.0)
-        return Prior(self._references, np.zeros(len(own)), tightness, self._limits)
+        return Prior(references or self._references, np.zeros(len(own)), tightness, self._limits)
+
+    def _near(self, k: float) -> tuple[Floats, ...]:
+        """The bodies' references, scaled and stretched to a fit to k times all efforts."""
+        described = Prior(self.unknowns.references(), np.zeros(0), np.zeros(0))
+        G, g = self.gram.sum(axis=0), k * self.moment.sum(axis=0)
+        return approached(G, g, described)[1].bodies
 
 
 class _Left:
@@ -365,7 +381,12 @@ class _Left:
         return np.sqrt(np.where(missed < -ROUNDING, np.inf, np.maximum(missed, 0.0)))
 
 
-def _plain(unknowns: Unknowns, owner: str) -> Drive:
-    rotor = owner in unknowns.rotors
-    names = WITHOUT_OFFSET if owner in unknowns.shafts else PLAIN
-    return Drive(law(names), rotor, unknowns.rotor_inertia(owner) if rotor else 0.0)
+def plain_drives(unknowns: Unknowns) -> dict[str, Drive]:
+    """By joint and shaft, the plain friction law, with its rotor if it has one."""
+
+    def drive(owner: str) -> Drive:
+        rotor = owner in unknowns.rotors
+        names = WITHOUT_OFFSET if owner in unknowns.shafts else PLAIN
+        return Drive(law(names), rotor, unknowns.rotor_inertia(owner) if rotor else 0.0)
+
+    return {owner: drive(owner) for owner in unknowns.owners}

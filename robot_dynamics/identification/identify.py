@@ -21,17 +21,20 @@ from .band import Band, Needed, Spread, spread
 from .closed import ClosedIdentification, identify_closed
 from .contacts import Contact
 from .cutoff import Swayed
+from .doubts import LITTLE as SUSPECT
 from .doubts import Doubt, doubts
 from .errors import Errors, Misses
 from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Sum, fleet_at
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
+from .mixed import Mixed, mixed_words
 from .normal_equations import NormalEquations
 from .per_recording import (
     HELD_OUT,
     Judged,
     Judgement,
+    MixedTest,
     Reduced,
     Reduction,
     Show,
@@ -58,7 +61,7 @@ from .quality import (
 from .read import Source, as_list
 from .recording import Floats, Recording
 from .shared_filter import FEW, MANY, shared_filter
-from .unknowns import match
+from .unknowns import Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
 R = TypeVar("R")
@@ -87,6 +90,8 @@ class Identification(Identified):
     doubts: tuple[Doubt, ...] = ()
     """Joints whose efforts look like torques times a factor. Efforts in certain doubt are not
     fitted, and all errors of such a joint are computed with the factor applied"""
+    mixed: Mixed | None = None
+    """Columns that look mixed up in the first recording, where the model explains little"""
     zeros: tuple[Zero, ...] = ()
     """By joint, what the recordings say about its encoder's zero; empty where no model explains
     them well enough to say it"""
@@ -261,8 +266,8 @@ def identify(
         joints = used[0].joints
         progress("fitting")
         unknowns = work.unknowns(joints)
-        with one_blas_thread():
-            doubtful = doubts(unknowns, normal, work.effort_scale)
+        fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
+        doubtful, mixture = _suspects(passes, work, unknowns, normal, fitting)
         sure = [each for each in doubtful if each.sure]
         if sure:
             normal = normal.without([joints.index(each.joint) for each in sure])
@@ -272,22 +277,22 @@ def identify(
             found = fit(unknowns, normal)
         model = mechanism_of(found)
         described, missing = match(mechanism, joints)
-        fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
         scales = dict(work.effort_scale)
-        warned = [each.words(scales.get(each.joint, 1.0)) for each in doubtful]
+        warned = [*(other_unit(found) if mixture is None else ())]
+        warned += [each.words(scales.get(each.joint, 1.0)) for each in doubtful]
         if sure:
             scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in sure}
             work = replace(work, effort_scale=scales, cache=None)
         unsure = spread(found)
         judged = _judged(passes, work, fitting, judging, described, model, unsure)
-        explained = {each.joint for each in doubtful}
+        explained = {each.joint for each in doubtful} if mixture is None else {*joints}
         swayed = _swayed(passes, work, fitting, judged[0], explained, used)
         filters = {each.joint: each.words(cutoff is not None) for each in swayed}
         highest = np.max([each.highest for each in used], axis=0)
         lowest = np.min([each.lowest for each in used], axis=0)
         beyond = [*far_off(described, lowest, highest)]
         beyond += many_turns(described, lowest, highest, judged[0].relative)
-        refuse_nonsense(judged[0], [*beyond, *filters.values()])
+        refuse_nonsense(judged[0], [*mixed_words(mixture), *beyond, *filters.values()])
         first = judged[0]
         keeps: Kept = "nothing"
         if loses(first):
@@ -304,7 +309,7 @@ def identify(
                 found = about
         errors, fitted, traces, others, touched, lacking = judged
         turned: tuple[Zero, ...] = ()
-        if keeps == "nothing" and all(each.sure for each in doubtful):
+        if keeps == "nothing" and mixture is None and all(each.sure for each in doubtful):
             turned = _zeros(passes, work, found, {k: kept[k].source for k in kept}, fitting)
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
@@ -321,8 +326,8 @@ def identify(
             warnings=tuple(
                 dict.fromkeys(
                     [
+                        *mixed_words(mixture),
                         *beyond,
-                        *other_unit(found),
                         *warned,
                         *zero_words(turned, work.position_offset),
                         *(driving(found) if keeps != "everything" else ()),
@@ -345,6 +350,7 @@ def identify(
             kept=keeps,
             contacts=touched,
             doubts=doubtful,
+            mixed=mixture,
             zeros=turned,
         )
 
@@ -357,6 +363,27 @@ def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
         "at no joint do the efforts match this robot's torques. Check that the recording belongs "
         f"to this description; if so, --effort-scale {scales} would explain them"
     )
+
+
+def _suspects(
+    passes: _Passes,
+    work: Work,
+    unknowns: Unknowns,
+    normal: NormalEquations,
+    recordings: Mapping[int, Source],
+) -> tuple[tuple[Doubt, ...], Mixed | None]:
+    """(joints whose efforts need a factor, columns that are mixed up in the first recording). Mixed
+    columns let efforts look as if they needed factors: then there are no others."""
+    with one_blas_thread():
+        doubtful, missed = doubts(unknowns, normal, work.effort_scale)
+    if missed <= SUSPECT:
+        return doubtful, None
+    test = MixedTest(work, unknowns.joints, {each.joint: each.factor for each in doubtful})
+    first = min(recordings)
+    for _, found in passes.over("exchanging columns of", test, {first: recordings[first]}, False):
+        if found is not None:
+            return (), found
+    return doubtful, None
 
 
 def _swayed(

@@ -20,9 +20,10 @@ from .contacts import Contact, contacts
 from .cutoff import Swayed, choose, swayed
 from .errors import Misses, compared, misses
 from .fleet import located
+from .mixed import Mixed, mixed
 from .motors import at_joints
 from .normal_equations import NormalEquations, reduce
-from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
+from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even, joined
 from .prepared_cache import PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
@@ -239,6 +240,21 @@ class Sway:
         raw, unknowns = self.work.raw(source, self.joints), self.work.unknowns(self.joints)
         with one_blas_thread():
             return tuple(swayed(unknowns, raw, self.cutoff, 1 - self.work.held_out))
+
+
+@dataclass(frozen=True, eq=False)
+class MixedTest:
+    """Finds the columns that are mixed up in a recording."""
+
+    work: Work
+    joints: tuple[str, ...]
+    factors: Mapping[str, float]
+    """By joint, factors that may explain its efforts otherwise"""
+
+    def __call__(self, source: Source) -> Mixed | None:
+        seen, _ = self.work.parts(self.work.prepared(source, self.joints))
+        with one_blas_thread():
+            return mixed(self.work.unknowns(self.joints), joined(seen.stretches), self.factors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 import warnings
 from pathlib import Path
 from typing import TextIO
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -24,13 +26,25 @@ SLOWEST = 1.0
 FIELDS = ("position", "velocity", "effort")
 
 
+def column(joint: str, field: str) -> str:
+    """The name of a joint's column, which `read` understands whatever the joint is called.
+
+    Args:
+        joint: its name; what separates columns, and parts of their names, is written as in URLs.
+        field: position, velocity or effort, or what `read` ignores.
+    """
+    name = re.sub(r'[%/,;"\t\r\n]', lambda found: quote(found[0], safe=""), joint)
+    return f"{name}/{field}"
+
+
 def read(path: Path) -> Recording:
     """Read a table with a header.
 
     It must have a column for the time in s (`time_ms`, `time_us`, `time_ns`: in those), and columns
     whose names end in JOINT/position, JOINT/velocity and JOINT/effort (rad or m, rad/s or m/s, N·m
-    or N), after any prefix. Empty cells are missing values. A row with only some of the joints is a
-    message of these joints. Between semicolons or tabs, numbers may have decimal commas.
+    or N), after any prefix. In JOINT, %2F is / and the like, as in URLs. Empty cells are missing
+    values. A row with only some of the joints is a message of these joints. Between semicolons or
+    tabs, numbers may have decimal commas.
 
     Raises:
         RecordingError: the file is not such a table.
@@ -146,7 +160,7 @@ def _columns(
     for k, name in enumerate(header):
         parts = [part for part in map(str.strip, name.split("/")) if part]
         if len(parts) >= 2 and parts[-1] in FIELDS:
-            key = (parts[-2], parts[-1])
+            key = (unquote(parts[-2]), parts[-1])
             if key in columns:
                 raise RecordingError(
                     f"{source}: two columns for {'/'.join(key)}: {header[columns[key]]!r} and "

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Detects columns that are mixed up: exchanged between two joints, or of a joint that turns the
+other way.
+
+If no robot of the described kinematics explains a recording's efforts, the same samples are fitted
+with two joints' columns exchanged, with two joints' efforts exchanged, and with one joint reversed.
+Each fit is plain least squares, which does not depend on the described masses, and is judged by
+held-out parts of the time. What is reported explains the torques far better than the columns as
+recorded, and than the efforts of any one joint with the opposite sign or with another factor.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .doubts import ROUNDING, plain_drives, surely_worse
+from .normal_equations import Rows
+from .preparation import Samples
+from .recording import Floats
+from .selection import embedding
+from .solve import solved
+from .unknowns import Unknowns
+
+SAMPLES = 600
+"""Samples that are used"""
+PARTS = 6
+"""Parts of the time, each of which is held out once"""
+MOST = 16
+"""Largest number of joints: there are n² fits, of n joints each"""
+RIDGE = 0.01
+"""Ridge relative to each parameter's own information"""
+TIMES = 7.0
+"""Ratio of the products of all joints' held-out errors, as a geometric mean over the parts, beyond
+which columns are mixed up"""
+GOOD = 0.25
+"""Largest relative error, as a geometric mean over parts and joints, of columns put right"""
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Columns that are mixed up."""
+
+    joints: tuple[str, ...]
+    """Two that are exchanged, or one that is reversed"""
+    positions: bool
+    """Whether positions and rates are"""
+    efforts: bool
+    """Whether efforts are"""
+    before: float
+    """Relative error of the best model of the columns as recorded, geometric mean over the
+    joints"""
+    after: float
+    """The same with the columns put right"""
+
+    def words(self) -> str:
+        """One line for the user."""
+        names = " and ".join(self.joints)
+        if len(self.joints) == 2:
+            what = "columns" if self.positions else "efforts"
+            said = f"the recording's {what} of {names} look exchanged"
+            mend = "the names in the recording (--rename)" if self.positions else "these columns"
+        elif self.efforts:
+            said = f"{names} looks reversed"
+            mend = "the signs of its positions and efforts"
+        else:
+            said = f"the recording's positions of {names} look as if of the opposite sign"
+            mend = "this sign"
+        return (
+            f"{said}: corrected, the best model leaves {100 * self.after:.2g} % of the torques "
+            f"unexplained (mean over the joints), as recorded {100 * self.before:.2g} %. They were "
+            f"used as recorded, and the result describes no robot. Check {mend}, the axes in the "
+            "description, and how its base is mounted"
+        )
+
+
+def mixed_words(found: Mixed | None) -> Iterator[str]:
+    """The line for the user, if there is one."""
+    if found is not None:
+        yield found.words()
+
+
+def mixed(unknowns: Unknowns, samples: Samples, factors: Mapping[str, float]) -> Mixed | None:
+    """The columns that are mixed up in a recording; None: nothing shows that any are.
+
+    Args:
+        unknowns: the parameters to identify.
+        samples: the recording, of at most `MOST` joints.
+        factors: by joint, factors that may explain its efforts otherwise.
+    """
+    joints = unknowns.joints
+    measured: Floats = np.asarray(samples.usable.any(axis=0))
+    samples = samples.rows(np.asarray(samples.usable[:, measured].all(axis=1)))
+    if len(joints) > MOST or len(samples) < PARTS or not measured.any():
+        return None
+    samples = samples.rows(slice(None, None, -(-len(samples) // SAMPLES)))
+    recorded = _Fits(unknowns, samples, measured)
+    as_is, ones, flips = np.arange(len(joints)), np.ones(len(joints)), 1 - 2 * np.eye(len(joints))
+    given = np.array([factors.get(joint, 1.0) for joint in joints])
+    rivals = [recorded.missed(as_is, signs) for signs in (ones, given, *flips[measured])]
+
+    def changed() -> Iterator[tuple[list[int], bool, bool, Floats]]:
+        for i, j in itertools.combinations(np.flatnonzero(measured).tolist(), 2):
+            order = as_is.copy()
+            order[[i, j]] = j, i
+            yield [i, j], False, True, recorded.missed(order, ones)
+            both = _Fits(unknowns, samples.columns(order.tolist()), measured)
+            yield [i, j], True, True, both.missed(as_is, ones)
+        for j in np.flatnonzero(measured).tolist():
+            reversed_one = _Fits(unknowns, _reversed(samples, flips[j]), measured)
+            for efforts, signs in ((True, flips[j]), (False, ones)):
+                yield [j], True, efforts, reversed_one.missed(as_is, signs)
+
+    which, positions, efforts, missed = min(changed(), key=lambda each: float(each[-1].mean()))
+    after = math.exp(missed.mean())
+    if after > GOOD or not all(
+        surely_worse((rival - missed).sum(axis=1), TIMES) for rival in rivals
+    ):
+        return None
+    before = math.exp(rivals[0].mean())
+    return Mixed(tuple(joints[k] for k in which), positions, efforts, before, after)
+
+
+def _reversed(samples: Samples, signs: Floats) -> Samples:
+    """The samples with the signs (n,) of positions, rates and accelerations changed.
+
+    The columns of each joint's own friction stay, since the plain law with the other sign is the
+    same law.
+    """
+    smoothing = samples.smoothing
+    return replace(
+        samples, q=samples.q * signs, qd=samples.qd * signs, qdd=samples.qdd * signs,
+        smoothing=smoothing and replace(smoothing, qd=smoothing.qd * signs),
+    )  # fmt: skip
+
+
+class _Fits:
+    """Least-squares fits to samples, with the plain friction law, for any order and signs of the
+    efforts."""
+
+    def __init__(self, unknowns: Unknowns, samples: Samples, measured: Floats):
+        E = embedding(unknowns, plain_drives(unknowns))
+        rows, tau = Rows(unknowns, samples), np.nan_to_num(samples.tau)
+        self._measured, self._size = measured, E.shape[1]
+        parts = np.array_split(np.arange(len(samples)), PARTS)
+        width = self._size + 1 + len(measured)
+        # squares of [A known tau] by part and joint; efforts less known torques are A x
+        self._squares = np.zeros((PARTS, len(measured), width, width))
+        for j, A in enumerate(rows.matrices):
+            known = tau[:, j] - rows.tau[:, j]
+            table = np.column_stack([A @ E[rows.places[j]], known, tau])
+            for k, part in enumerate(parts):
+                self._squares[k, j] = table[part].T @ table[part]
+
+    def missed(self, order: Floats, signs: Floats) -> Floats:
+        """(parts, measured joints): logarithms of the relative errors on held-out parts.
+
+        Args:
+            order: (n,), the joint whose efforts each joint gets.
+            signs: (n,), their factors.
+        """
+        p, used = self._size, self._measured
+        target = np.zeros((len(used), 1 + len(used)))
+        target[:, 0] = -1.0
+        target[np.arange(len(used)), 1 + order] = signs
+        squares, target = self._squares[:, used], target[used]
+        A = squares[..., :p, :p]
+        a = (squares[..., :p, p:] @ target[..., None])[..., 0]
+        square = np.einsum("ik,fikl,il->fi", target, squares[..., p:, p:], target)
+        kept = (square > 0).all(axis=1)
+        A, a, square = A[kept], a[kept], square[kept]
+        weights = 1.0 / square.sum(axis=0)
+        G, g = np.einsum("i,fipq->fpq", weights, A), weights @ a
+        own = np.diag(G.sum(axis=0))
+        ridge = np.diag(np.where(own > 0, RIDGE * own, 1.0))
+        x = solved(G.sum(axis=0) - G + ridge, g.sum(axis=0) - g)
+        # Σ (τ - A x)²
+        left = square + np.einsum("fip,fp->fi", (A @ x[:, None, :, None])[..., 0] - 2 * a, x)
+        return np.asarray(np.log(np.maximum(left / square, ROUNDING)) / 2)
