@@ -279,6 +279,47 @@ def test_listed_equations_are_in_the_letters_of_the_description():
     assert model.J[0, 0] == a1 * sympy.sin(qa1) + a2 * sympy.sin(qa1 + qp1)
 
 
+def renamed(robot, names):
+    """The description with these names of its moving joints."""
+    links = [link for link in robot["links"] if "name" in link["joint"]]
+    new = dict(zip((link["joint"]["name"] for link in links), names, strict=True))
+    for link in links:
+        link["joint"]["name"] = new[link["joint"]["name"]]
+    for key in ("actuated", "sensed"):
+        if key in robot:
+            robot[key] = [new[name] for name in robot[key]]
+    robot["home"] = {new[name]: value for name, value in robot["home"].items()}
+    return robot
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("q2", "2nd", "q3", "3rd"),
+        ("qa", "qa_d", "qa_dd", "x"),
+        ("T_3_1", "tau_1", "C_1_2", "Delta1"),
+        ("é", "q1", "a1", "m1"),
+    ],
+)
+def test_names_of_joints_that_mean_something_else_in_formulas_do_no_harm(names, tmp_path):
+    robot = load(renamed(shipped("five_bar"), names), tmp_path)
+    model, _, found = listing(robot, "newton_euler")
+    assert_exact(found)
+    letters = [*model.q, *model.qd, *model.qdd, *model.parameters]
+    letters += [symbol for symbol, _ in model.intermediates]
+    assert len(set(letters)) == len(letters)
+
+
+def test_joints_named_as_the_platforms_position_are_not_confused_with_it(tmp_path):
+    names = ("x", "y", "theta_z", "x_d", "y_d", "q3", "q4")
+    robot = load(renamed(shipped("rrr"), names), tmp_path)
+    model = derive(robot)
+    letters = [*model.q_a, *model.q_s, *model.x, *model.qd, *model.xd]
+    assert len(set(letters)) == len(letters)
+    state = scene((robot, model))[-2]
+    assert relative(scene((robot, model))[-1](model.T), state.T[:6]) < SAME
+
+
 def test_what_is_no_short_decimal_is_said_to_be_rounded():
     model = derive(rd.load(CONFIG / "delta.yaml"), "newton_euler", parameters="numbers")
     numbers = {n for _, value in model.intermediates for n in value.atoms(sympy.Number)}
