@@ -161,7 +161,7 @@ def test_text_and_latex_name_every_matrix(rrr):
 
 
 FORMULATIONS = ("lagrange_euler", "newton_euler", "gibbs_appell", "murphy")
-LINES = {"five_bar": (70, 0), "delta": (800, 400), "gough_stewart": (1400, 400)}
+LINES = {"five_bar": (70, 0), "delta": (750, 350), "gough_stewart": (1300, 300)}
 """Most intermediates, and most without a name"""
 
 

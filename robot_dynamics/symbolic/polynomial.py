@@ -63,6 +63,7 @@ class Ring:
         self.generators: list[Generator] = []
         self.products = 0
         self._known: dict[Any, int] = {}
+        self._exponents: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def letter(self, kind: str, expression: sympy.Expr) -> Polynomial:
         """The polynomial that consists of this letter alone.
@@ -116,7 +117,7 @@ class Ring:
         step = 1 << (BITS * slot)
         terms: dict[int, complex] = {}
         for key, value in polynomial.terms.items():
-            power = dict(self.exponents(key)).get(slot, 0)
+            power = self.exponent(key, slot)
             turns, rest = divmod(power, 6)
             low = key - power * step
             value *= (1, 1j, -1, -1j)[turns % 4]
@@ -126,19 +127,17 @@ class Ring:
                 terms[new] = terms.get(new, 0) + part
         return Polynomial(self, {key: value for key, value in terms.items() if value})
 
-    def exponents(self, key: int) -> Iterator[tuple[int, int]]:
+    def exponents(self, key: int) -> tuple[tuple[int, int], ...]:
         """The (slot, exponent) pairs of a term."""
-        slot = 0
-        while key:
-            # to the lowest letter
-            skipped = ((key & -key).bit_length() - 1) // BITS
-            key, slot = key >> (BITS * skipped), slot + skipped
-            low = key & (_BASE - 1)
-            if low >= _HALF:
-                low -= _BASE
-            yield slot, low
-            key = (key - low) >> BITS
-            slot += 1
+        if key not in self._exponents:
+            self._exponents[key] = tuple(_exponents(key))
+        return self._exponents[key]
+
+    def exponent(self, key: int, slot: int) -> int:
+        """The exponent of one letter in a term."""
+        place = BITS * slot
+        # with those of the letters before it rounded off
+        return (((key + (1 << place >> 1)) >> place) + _HALF) % _BASE - _HALF
 
     def expression(self, key: int) -> sympy.Expr:
         """The monomial of a term without angles, as a SymPy expression."""
@@ -281,6 +280,20 @@ class Polynomial:
                     outer = Polynomial(self.ring, {key: 1j * exponent * value})
                     result = result + outer * inner[slot]
         return result
+
+
+def _exponents(key: int) -> Iterator[tuple[int, int]]:
+    slot = 0
+    while key:
+        # to the lowest letter
+        skipped = ((key & -key).bit_length() - 1) // BITS
+        key, slot = key >> (BITS * skipped), slot + skipped
+        low = key & (_BASE - 1)
+        if low >= _HALF:
+            low -= _BASE
+        yield slot, low
+        key = (key - low) >> BITS
+        slot += 1
 
 
 def _checked(degree: int) -> int:
