@@ -141,7 +141,7 @@ def _compiled_apart(source: Path | str, where: str) -> Any:
         if isinstance(source, str):
             given, kind = Path(folder, "model.xml"), "text"
             given.write_text(source, encoding="utf-8")
-        arguments = [str(Path(given).absolute()), kind, str(MOST_MEMORY), str(MOST_MODEL)]
+        arguments = [str(given), kind, str(MOST_MEMORY), str(MOST_MODEL)]
         _, told = output(_CHILD, [*arguments, str(result)], f"{where}: MuJoCo", LONGEST)
         if told:
             raise _refused(where, told)
