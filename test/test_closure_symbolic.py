@@ -163,7 +163,7 @@ def test_text_and_latex_name_every_matrix(rrr):
 
 
 FORMULATIONS = ("lagrange_euler", "newton_euler", "gibbs_appell", "murphy")
-LINES = {"five_bar": (70, 0), "delta": (800, 400), "gough_stewart": (1400, 400)}
+LINES = {"five_bar": (70, 0), "delta": (750, 350), "gough_stewart": (1300, 300)}
 """Most intermediates, and most without a name"""
 
 
@@ -281,6 +281,47 @@ def test_listed_equations_are_in_the_letters_of_the_description():
     assert {"Dr_1_3", "Cr_1_3", "gr_3", "qp1_d", "Delta1", "T_3_1", "dT_3_1", "D_1_2"} <= names
     a1, a2, qa1, qp1 = sympy.symbols("a1 a2 qa1 qp1", real=True)
     assert model.J[0, 0] == a1 * sympy.sin(qa1) + a2 * sympy.sin(qa1 + qp1)
+
+
+def renamed(robot, names):
+    """The description with these names of its moving joints."""
+    links = [link for link in robot["links"] if "name" in link["joint"]]
+    new = dict(zip((link["joint"]["name"] for link in links), names, strict=True))
+    for link in links:
+        link["joint"]["name"] = new[link["joint"]["name"]]
+    for key in ("actuated", "sensed"):
+        if key in robot:
+            robot[key] = [new[name] for name in robot[key]]
+    robot["home"] = {new[name]: value for name, value in robot["home"].items()}
+    return robot
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("q2", "2nd", "q3", "3rd"),
+        ("qa", "qa_d", "qa_dd", "x"),
+        ("T_3_1", "tau_1", "C_1_2", "Delta1"),
+        ("é", "q1", "a1", "m1"),
+    ],
+)
+def test_names_of_joints_that_mean_something_else_in_formulas_do_no_harm(names, tmp_path):
+    robot = load(renamed(shipped("five_bar"), names), tmp_path)
+    model, _, found = listing(robot, "newton_euler")
+    assert_exact(found)
+    letters = [*model.q, *model.qd, *model.qdd, *model.parameters]
+    letters += [symbol for symbol, _ in model.intermediates]
+    assert len(set(letters)) == len(letters)
+
+
+def test_joints_named_as_the_platforms_position_are_not_confused_with_it(tmp_path):
+    names = ("x", "y", "theta_z", "x_d", "y_d", "q3", "q4")
+    robot = load(renamed(shipped("rrr"), names), tmp_path)
+    model = derive(robot)
+    letters = [*model.q_a, *model.q_s, *model.x, *model.qd, *model.xd]
+    assert len(set(letters)) == len(letters)
+    state = scene((robot, model))[-2]
+    assert relative(scene((robot, model))[-1](model.T), state.T[:6]) < SAME
 
 
 def test_what_is_no_short_decimal_is_said_to_be_rounded():

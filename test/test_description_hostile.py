@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
 import robot_dynamics as rd
 from robot_dynamics.controller.package import write_package
-from robot_dynamics.description import load_urdf_text, xacro_process, yaml_text
+from robot_dynamics.description import child_process, load_urdf_text, xacro_process, yaml_text
 from robot_dynamics.description.fields import LARGEST, LONGEST_NAME, number
 from robot_dynamics.description.yaml_text import plain
 from robot_dynamics.dynamics.export import export
@@ -372,6 +376,47 @@ def test_xacro_has_no_input_to_wait_for(xacro, monkeypatch):
 def test_a_xacro_process_that_dies_in_silence_is_told(xacro, monkeypatch):
     monkeypatch.setattr(xacro_process, "_CHILD", "import os; os._exit(7)")
     refused(rd.load, xacro("5"), "robot.xacro: xacro: it ended with 7")
+
+
+def test_a_process_has_the_last_word_whatever_its_letters(capfd):
+    words = r"import sys; sys.stderr.buffer.write(b'first\n\xff last\n')"
+    told = child_process.output(f"{words}; sys.exit(3)", [], "it", 30.0)
+    assert told == (b"", "� last")
+    assert child_process.output(words, [], "it", 30.0) == (b"", "")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_process_that_says_too_much_is_told_from_one_that_says_enough(monkeypatch):
+    monkeypatch.setattr(child_process, "MOST_BYTES", 10)
+    for count, read in ((10, 10), (11, 11), (12, 11)):
+        out, _ = child_process.output(f"print('0' * {count}, end='')", [], "it", 30.0)
+        assert len(out) == read
+
+
+def test_a_process_reads_nothing_of_what_is_typed():
+    inside = textwrap.dedent("""
+        from robot_dynamics.description import child_process
+        print(child_process.output("import sys; print(sys.stdin.read())", [], "it", 30.0))
+    """)
+    found = subprocess.run(
+        [sys.executable, "-c", inside], input=b"typed", capture_output=True, check=True
+    )
+    assert found.stdout == b"(b'\\n', '')\n"
+
+
+def test_a_process_that_does_not_want_to_end_is_ended(tmp_path):
+    deaf = textwrap.dedent("""
+        import os, signal, sys, time
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with open(sys.argv[1], "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(60)
+    """)
+    begin = time.monotonic()
+    with pytest.raises(rd.DescriptionError, match="no end after 3 s"):
+        child_process.output(deaf, [str(tmp_path / "pid")], "it", 3.0)
+    assert time.monotonic() - begin < 50
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
 
 
 def test_what_xacro_makes_is_limited_and_must_be_a_urdf(xacro, monkeypatch):

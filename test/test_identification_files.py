@@ -27,6 +27,7 @@ from robot_dynamics.identification import Recording, Stream, read, table
 from robot_dynamics.identification.bombs import BLOCK, MAGIC, _gives, refuse_bomb
 from robot_dynamics.identification.files import roll_pitch_yaw
 from robot_dynamics.identification.preparation import prepare
+from robot_dynamics.identification.read import adapted, as_list
 from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.stamps import even_stretches
 from robot_dynamics.identification.unknowns import match
@@ -226,6 +227,40 @@ def test_what_is_no_recording_is_one_clear_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
+def test_what_a_recording_is_is_told_from_its_name_and_place(tmp_path, truth, monkeypatch):
+    table_of = csv_of(recording(truth, 2.0, 50.0), tmp_path / "a.csv")
+    for name in ("B.CSV", "b.tsv", "b.txt"):
+        (tmp_path / name).write_text(table_of.read_text())
+        assert read(tmp_path / name).streams[0].names == truth.joint_names
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert read("~/a.csv").streams[0].names == truth.joint_names
+    for name, words in (
+        ("none", "no such recording"),
+        (".", "no rosbag2 folder: it has no metadata.yaml"),
+        ("a.bin", "a.bin: the file's ending: found '.bin', expected .db3, .mcap or .csv"),
+    ):
+        (tmp_path / "a.bin").touch()
+        with pytest.raises(RecordingError, match=re.escape(words)):
+            read(tmp_path / name)
+
+
+def test_one_source_is_a_list_of_one(tmp_path, truth):
+    recorded = recording(truth, 1.0, 20.0)
+    for source in (recorded, tmp_path, str(tmp_path)):
+        assert as_list(source) == as_list([source]) == as_list((source,)) == [source]
+
+
+def test_factors_and_offsets_go_by_the_names_of_the_description(truth):
+    recorded = recording(truth, 1.0, 20.0)
+    old = truth.joint_names[0]
+    (before,) = recorded.streams
+    (after,) = adapted(recorded, None, {old: "new"}, {"new": -2.0}, {"new": 0.5}).streams
+    assert after.names == ("new", *truth.joint_names[1:])
+    np.testing.assert_array_equal(after.effort[:, 0], -2 * before.effort[:, 0])
+    np.testing.assert_array_equal(after.position[:, 0], before.position[:, 0] + 0.5)
+    np.testing.assert_array_equal(after.effort[:, 1:], before.effort[:, 1:])
+
+
 def test_a_bag_has_the_topic_that_is_asked_for():
     folder = Path(__file__).parent / "data" / "recordings"
     inside = read(folder / "panda" / "panda.mcap").streams[0]
@@ -233,8 +268,11 @@ def test_a_bag_has_the_topic_that_is_asked_for():
     np.testing.assert_array_equal(inside.effort, whole.effort)
     assert whole.position.shape == (727, 7)
     assert read(folder / "ur10" / "ur10.db3").streams[0].position.shape == (3441, 6)
-    with pytest.raises(RecordingError, match="/joint_states"):
-        read(folder / "panda", "/nothing")
+    for bag in (folder / "panda", folder / "panda" / "panda.mcap"):
+        with pytest.raises(RecordingError, match="/joint_states"):
+            read(bag, "/nothing")
+        with pytest.raises(RecordingError, match="/joint_states"):
+            adapted(bag, "/nothing", None, None, None)
 
 
 def test_a_bag_of_messages_of_all_layouts_is_read_as_one_by_one(tmp_path):

@@ -21,6 +21,7 @@ from robot_dynamics.app.options import factors, pairs
 from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import friction_laws as laws
+from robot_dynamics.identification import identified
 from robot_dynamics.identification.band import Band, Spread, needed
 from robot_dynamics.identification.bodies import (
     BASIS,
@@ -33,9 +34,10 @@ from robot_dynamics.identification.bodies import (
     reference,
 )
 from robot_dynamics.identification.contacts import Contact, contacts, words
+from robot_dynamics.identification.errors import Errors
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET
-from robot_dynamics.identification.identify import refuse_nonsense
+from robot_dynamics.identification.identified import refuse_nonsense
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
 from robot_dynamics.identification.preparation import (
     Samples,
@@ -633,6 +635,42 @@ def test_what_no_model_explains_is_blamed_on_positions_before_the_filter():
     for causes in (["positions", "filter"], ["filter"]):
         with pytest.raises(RecordingError, match=causes[0]):
             refuse_nonsense(errors, causes)
+
+
+def misses(after, before) -> Errors:
+    """Errors relative to torques of 2 N·m."""
+    after, before = 2 * np.array(after), 2 * np.array(before)
+    torque = np.where(np.isnan(after), np.nan, 2.0)
+    return Errors(("a", "b")[: len(after)], 1.0, torque, before, after, after)
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "lost"),
+    [
+        ([0.102, 0.1], [0.1, 0.1], False),  # 1 % in the mean
+        ([0.106, 0.1], [0.1, 0.1], True),
+        ([0.5, 0.01], [0.4, 0.2], False),
+        ([0.106, np.nan], [0.1, np.nan], True),
+        ([np.nan, np.nan], [np.nan, np.nan], False),
+    ],
+)
+def test_a_fit_loses_where_it_is_worse_in_the_mean_by_more_than_two_percent(after, before, lost):
+    assert identified.loses(misses(after, before)) == lost
+
+
+def test_what_is_kept_is_told_with_both_errors():
+    errors = misses([0.5, 0.3], [0.2, 0.1])
+    assert not list(identified.stays("nothing", errors))
+    for kept, what in (("bodies", "its bodies are kept"), ("everything", "it is kept unchanged")):
+        (told,) = identified.stays(kept, errors)
+        assert f"(error 15.0 % against 40.0 %, mean over the joints): {what};" in told
+
+
+def test_a_model_that_explains_one_joint_is_no_nonsense():
+    refuse_nonsense(misses([0.97, 3.0], [1.0, 1.0]))
+    refuse_nonsense(misses([np.nan, np.nan], [np.nan, np.nan]))
+    with pytest.raises(RecordingError, match="leaves 100 % of them unexplained"):
+        refuse_nonsense(misses([0.995, 3.0], [1.0, 1.0]))
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1, False), (3, False), (0.05, True), (1e3, True)])

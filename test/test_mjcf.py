@@ -467,6 +467,67 @@ def test_a_model_of_many_bodies_or_bytes_is_refused(monkeypatch):
     refused(mjcf(world=many), "its model has .* bytes, expected at most 100")
 
 
+def test_parts_are_counted_to_the_last(monkeypatch):
+    """Of each kind, of which a few words may make many."""
+    monkeypatch.setattr(mujoco_compiler, "MOST_TAGS", 2)
+    bodies = "<body><geom size='1'/></body>"
+    weld = "<weld body1='b' body2='world'/>"
+    follow = "<joint joint1='j'/>"
+    motor = "<motor joint='j'/>"
+    tendon = "<fixed><joint joint='j' coef='1'/></fixed>"
+    for text, words in (
+        (mjcf(world=bodies), "bodies: found 3,"),
+        (mjcf(f"<equality>{weld * 2}{follow}</equality>"), "equalities: found 3,"),
+        (mjcf(f"<actuator>{motor * 3}</actuator>"), "actuators: found 3,"),
+        (mjcf(f"<tendon>{tendon * 3}</tendon>"), "tendons: found 3,"),
+        (
+            mjcf().replace("<joint name='j'/>", "<joint name='j'/><joint/><joint/>"),
+            "joints: found 3",
+        ),
+    ):
+        refused(text, f"^the MJCF text: {words}")
+    assert rd.load(mjcf(f"<actuator>{motor * 2}</actuator>")).joint_names == ("j",)
+
+
+def test_files_that_include_one_another_are_refused(tmp_path):
+    for name, other in (("a", "b"), ("b", "a")):
+        (tmp_path / f"{name}.xml").write_text(f'<mujoco><include file="{other}.xml"/></mujoco>')
+    refused(tmp_path / "a.xml", "^a.xml: not a valid MJCF: .*already included")
+
+
+def test_an_asset_is_looked_for_beside_the_file_that_is_loaded(tmp_path):
+    """Not beside the one that names it."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "more.xml").write_text(
+        '<mujoco><asset><mesh name="m" file="pipe.stl"/></asset></mujoco>'
+    )
+    os.mkfifo(tmp_path / "pipe.stl")
+    file = tmp_path / "robot.xml"
+    file.write_text(mjcf('<include file="inner/more.xml"/>'))
+    refused(file, r"^robot.xml: file: found 'pipe.stl', expected a regular file$")
+
+
+def test_a_file_is_found_from_any_folder(tmp_path, monkeypatch):
+    (tmp_path / "inner.xml").write_text(mjcf())
+    (tmp_path / "robot.xml").write_text('<mujoco><include file="inner.xml"/></mujoco>')
+    monkeypatch.chdir(tmp_path)
+    assert rd.load("robot.xml").joint_names == ("j",)
+
+
+def test_warnings_of_mujocos_go_where_they_went_before():
+    def mine(_: str) -> None:
+        pass
+
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(mine)
+    try:
+        rd.load(mjcf())
+        refused(mjcf(mass="-1"), "not a valid MJCF")
+        assert mujoco.get_mju_user_warning() is mine
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
 def test_an_included_file_or_an_asset_is_a_regular_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.xml")
     (tmp_path / "inner").mkdir()
@@ -476,6 +537,8 @@ def test_an_included_file_or_an_asset_is_a_regular_file(tmp_path):
         '<include file="inner/more.xml"/>',
         '<compiler meshdir=".."/><asset><mesh name="m" file="{}/pipe.xml"/></asset>',
         '<asset><hfield name="h" size="1 1 1 1" file="/dev/zero"/></asset>',
+        '<compiler assetdir=".."/><asset><mesh name="m" file="{}/pipe.xml"/></asset>',
+        '<asset><texture name="t" type="cube" fileup="pipe.xml"/></asset>',
     ):
         file = tmp_path / "robot.xml"
         file.write_text(mjcf(before.format(tmp_path.name)))
@@ -506,6 +569,7 @@ def test_a_model_is_the_same_whichever_process_compiles_it(text, monkeypatch):
     ("text", "words"),
     [
         (mjcf(mass="nan"), "not a valid MJCF: XML contains a 'NaN'"),
+        (mjcf(mass="NaN"), "not a valid MJCF: XML contains a 'NaN'"),
         (mjcf(mass="&#110;an"), "not a valid MJCF: XML contains a 'NaN'"),
         (mjcf(mass="1e300"), "link 'b': mass: found 1e.300, expected .* at most 1e.30"),
         (mjcf(mass="inf"), "link 'b': mass: found inf, expected a finite number"),

@@ -83,6 +83,33 @@ def test_words_are_added_and_nothing_else_changes():
     assert schema["required"] == ["wheels", "largest", "count", "note", "shares"]
 
 
+def test_no_description_without_words():
+    assert NUMBER().schema == {"type": "number"}
+
+
+def test_a_list_has_the_further_keywords():
+    schema = NUMBER.listed(minItems=2).schema
+    assert schema == {"type": "array", "items": {"type": "number"}, "minItems": 2}
+
+
+def test_counts_begin_at_none():
+    jsonschema.validate(0, COUNT.schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(-1, COUNT.schema)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32, np.array])
+def test_what_json_lacks_is_null_wherever_it_stands(kind, value):
+    assert finite(kind(value)) is None
+    assert finite((kind(value), 1)) == [None, 1]
+    assert finite({3: [kind(value)]}) == {"3": [None]}
+
+
+def test_names_in_an_object_are_words():
+    assert NUMBER.by_name().read({3: 1.0}) == {"3": 1.0}
+
+
 def test_a_tensor_has_the_six_products_of_inertia():
     found = TENSOR.read(np.arange(9.0).reshape(3, 3))
     assert found == {"ixx": 0, "iyy": 4, "izz": 8, "ixy": 1, "ixz": 2, "iyz": 5}

@@ -198,6 +198,7 @@ def test_a_chain_of_mimics_follows_its_one_independent_joint(order):
         ({"j1": "j1"}, "joint 'j1': mimic: found 'j1 → j1', expected a chain that ends"),
         ({"j1": "j2", "j2": "j1"}, "joint 'j1': mimic: found 'j1 → j2 → j1'"),
         ({"j3": "j1", "j1": "j2", "j2": "j1"}, "'j1 → j2 → j1'"),
+        ({"j1": "j2", "j2": "j3", "j3": "j2"}, "joint 'j1': mimic: found 'j1 → j2 → j3 → j2'"),
     ],
 )
 def test_a_circle_of_mimics_is_refused(masters, words):

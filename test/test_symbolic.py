@@ -285,6 +285,18 @@ def test_names_that_are_no_identifiers_do_not_reach_the_symbols(tmp_path):
     assert model.function()([0.0], [0.0], [2.0]) == pytest.approx([2.0 + 9.81])
 
 
+@pytest.mark.parametrize("names", [("q1", "q1_d"), ("2nd", "q1"), ("q2", "2nd"), ("a_dd", "a")])
+def test_every_joint_and_rate_has_a_symbol_of_its_own(tmp_path, names):
+    text = (CONFIG / "polar.yaml").read_text()
+    for old, new in zip(("theta1", "d2"), names, strict=True):
+        text = text.replace(f"name: {old},", f"name: '{new}',")
+    (tmp_path / "robot.yaml").write_text(text)
+    mechanism = rd.load(tmp_path / "robot.yaml")
+    assert mechanism.joint_names == names
+    model = rd.derive(mechanism)
+    assert len({*model.q, *model.qd, *model.qdd, *model.parameters}) == 6 + len(model.parameters)
+
+
 def test_latex_and_text_say_the_same_torques():
     model = rd.derive(rd.load(CONFIG / "polar.yaml"))
     assert r"\ddot{\theta}_{1}" in model.latex()

@@ -48,7 +48,7 @@ def output(code: str, arguments: Sequence[str], where: str, longest: float) -> t
                 _end(process)
         out.seek(0)
         words.seek(0)
-        told = words.read(MOST_BYTES).decode(errors="replace").strip().splitlines() if ended else []
+        told = words.read(MOST_BYTES).decode(errors="replace").strip().splitlines()
         complaint = "" if not ended else told[-1] if told else f"it ended with {ended}"
         return out.read(MOST_BYTES + 1), complaint
 

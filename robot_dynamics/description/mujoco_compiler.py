@@ -36,7 +36,7 @@ _PLAIN = frozenset(
 )
 """Elements whose model is about as large as they are"""
 _TAG = re.compile(r"<\s*([A-Za-z_][\w:.-]*)")
-_COSTLY = re.compile(r"\b(actdim|nsample|user|file)\b|\bnan\b|&", re.IGNORECASE)
+_COSTLY = re.compile(r"\b(actdim|nsample)\b|\bnan\b|&", re.IGNORECASE)
 """Attributes whose model may be larger, a number that MuJoCo takes for a missing one, and what may
 stand for either"""
 
@@ -141,7 +141,7 @@ def _compiled_apart(source: Path | str, where: str) -> Any:
         if isinstance(source, str):
             given, kind = Path(folder, "model.xml"), "text"
             given.write_text(source, encoding="utf-8")
-        arguments = [str(Path(given).absolute()), kind, str(MOST_MEMORY), str(MOST_MODEL)]
+        arguments = [str(given), kind, str(MOST_MEMORY), str(MOST_MODEL)]
         _, told = output(_CHILD, [*arguments, str(result)], f"{where}: MuJoCo", LONGEST)
         if told:
             raise _refused(where, told)

@@ -44,6 +44,10 @@ from .tidy import tidied
 
 PLANE = (0, 1, 5)
 """The components of [ṗ; ω] that a planar platform has: ẋ, ẏ and ω_z"""
+POSE = ("x", "y", "theta_z")
+"""The symbols of a planar platform's position and angle"""
+_FREE = (" ", "  ", "   ")
+"""The joints by which it moves freely; no name in a description is blank"""
 
 
 def derive(
@@ -65,10 +69,11 @@ def derive(
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
     # with its home closed and with joints that do no work held fixed
     mechanism = chain.mechanism
-    taken = plain_names(chain.coordinate_names, "q")
+    of_paper = is_planar(mechanism) and not mechanism.driving
+    taken = plain_names(chain.coordinate_names, "q", POSE if of_paper else ())
     taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
-    known = Parameters.of(mechanism, parameters == "symbols", [*taken, "x", "y", "theta_z"])
-    if is_planar(mechanism) and not mechanism.driving:
+    known = Parameters.of(mechanism, parameters == "symbols", [*taken, *POSE])
+    if of_paper:
         model = _paper_model(
             mechanism, chain, formulation, known, rotors, terms, simplify, progress
         )
@@ -102,8 +107,8 @@ def is_planar(mechanism: Mechanism) -> bool:
 
 
 def _floating(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with a platform that moves freely in the plane by joints x, y and theta_z; the
-    hinge by which it was attached becomes one more loop."""
+    """The mechanism with a platform that moves freely in the plane by the joints `_FREE`; the hinge
+    by which it was attached becomes one more loop."""
     platform_link = mechanism.link(str(mechanism.platform))
     hinge = platform_link.joint
     upright = Pose(rotation_to(hinge.axis))
@@ -113,12 +118,13 @@ def _floating(mechanism: Mechanism) -> Mechanism:
         Attachment(platform_link.parent, hinge.origin @ upright),
         Attachment(platform_link.name, hinge.tail.inverse() @ upright),
     )
+    x, y, theta_z = _FREE
     X, Y, Z = (array(row) for row in ([1, 0, 0], [0, 1, 0], [0, 0, 1]))
     carriages = (
-        Link("free x", mechanism.base, Joint("x", "prismatic", axis=X)),
-        Link("free y", "free x", Joint("y", "prismatic", axis=Y)),
+        Link(x, mechanism.base, Joint(x, "prismatic", axis=X)),
+        Link(y, x, Joint(y, "prismatic", axis=Y)),
     )
-    free = replace(platform_link, parent="free y", joint=Joint("theta_z", "revolute", axis=Z))
+    free = replace(platform_link, parent=y, joint=Joint(theta_z, "revolute", axis=Z))
     links = tuple(free if link.name == free.name else link for link in mechanism.links)
     return replace(mechanism, links=carriages + links, loops=(loop, *mechanism.loops))
 
@@ -138,11 +144,11 @@ def _paper_model(
     model = symbolic_mechanism(symbolic_loops(mechanism, letters), letters, letters.rotation)
     hinge = mechanism.link(str(mechanism.platform)).joint.name
     names = tuple(name for name in chain.coordinate_names if name != hinge)
-    plain = plain_names(names, "q")
+    plain = plain_names(names, "q", POSE)
     q = tuple(sympy.Symbol(name, real=True) for name in plain)
     qd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in plain)
-    x = tuple(sympy.Symbol(name, real=True) for name in ("x", "y", "theta_z"))
-    xd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in ("x", "y", "theta_z"))
+    x = tuple(sympy.Symbol(name, real=True) for name in POSE)
+    xd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in POSE)
     q_r, x_p = (array(ring.letter("coordinate", s) for s in each) for each in (q, x))
     qd_r, xd_p = (array(ring.letter("rate", s) for s in each) for each in (qd, xd))
     writer = Writer(ring)
@@ -156,7 +162,7 @@ def _paper_model(
     progress("closure")
     tree = standard_form(_floating(without_bodies(model)))
     S, s = tree.coordinates()
-    order = [tree.joint_names.index(name) for name in (*names, "x", "y", "theta_z")]
+    order = [tree.joint_names.index(name) for name in (*names, *_FREE)]
     motion = TreeMotion(tree, (S[:, order], s), array([*q_r, *x_p]))
     closure, rows = [], []
     for loop in tree.loops:

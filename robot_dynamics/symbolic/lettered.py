@@ -107,7 +107,7 @@ def _before(polynomial: Any, letter: Polynomial) -> Any:
     ring, slot = polynomial.ring, letter.ring.slot(letter)
     one = 1 << (BITS * slot)
     terms = polynomial.terms.items()
-    return Polynomial(ring, {k - one: v for k, v in terms if dict(ring.exponents(k)).get(slot)})
+    return Polynomial(ring, {k - one: v for k, v in terms if ring.exponent(k, slot)})
 
 
 def _without(polynomial: Any, slots: set[int]) -> Any:

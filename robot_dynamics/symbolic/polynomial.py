@@ -10,8 +10,8 @@ formulations run over these scalars; `short` converts the results to SymPy expre
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,7 @@ class Ring:
         self.generators: list[Generator] = []
         self.products = 0
         self._known: dict[Any, int] = {}
+        self._exponents: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def letter(self, kind: str, expression: sympy.Expr) -> Polynomial:
         """The polynomial that consists of this letter alone.
@@ -116,7 +117,7 @@ class Ring:
         step = 1 << (BITS * slot)
         terms: dict[int, complex] = {}
         for key, value in polynomial.terms.items():
-            power = dict(self.exponents(key)).get(slot, 0)
+            power = self.exponent(key, slot)
             turns, rest = divmod(power, 6)
             low = key - power * step
             value *= (1, 1j, -1, -1j)[turns % 4]
@@ -128,7 +129,15 @@ class Ring:
 
     def exponents(self, key: int) -> tuple[tuple[int, int], ...]:
         """The (slot, exponent) pairs of a term."""
-        return _exponents(key)
+        if key not in self._exponents:
+            self._exponents[key] = tuple(_exponents(key))
+        return self._exponents[key]
+
+    def exponent(self, key: int, slot: int) -> int:
+        """The exponent of one letter in a term."""
+        place = BITS * slot
+        # with those of the letters before it rounded off
+        return (((key + (1 << place >> 1)) >> place) + _HALF) % _BASE - _HALF
 
     def expression(self, key: int) -> sympy.Expr:
         """The monomial of a term without angles, as a SymPy expression."""
@@ -273,11 +282,7 @@ class Polynomial:
         return result
 
 
-@lru_cache(maxsize=1 << 16)
-def _exponents(key: int) -> tuple[tuple[int, int], ...]:
-    """The (slot, exponent) pairs of a term. They are cached because the same terms recur in many
-    polynomials of a derivation."""
-    found: list[tuple[int, int]] = []
+def _exponents(key: int) -> Iterator[tuple[int, int]]:
     slot = 0
     while key:
         # to the lowest letter
@@ -286,10 +291,9 @@ def _exponents(key: int) -> tuple[tuple[int, int], ...]:
         low = key & (_BASE - 1)
         if low >= _HALF:
             low -= _BASE
-        found.append((slot, low))
+        yield slot, low
         key = (key - low) >> BITS
         slot += 1
-    return tuple(found)
 
 
 def _checked(degree: int) -> int:

@@ -8,6 +8,7 @@ times or grows too long, as v1, v2 … Then a letter is written out again where 
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import count
@@ -102,7 +103,9 @@ class Sheet:
                 many = uses[place] > 1 < len(short.terms) or len(short.terms) > FEW
                 values.append((self._letter(short) if many else short,) * 2)
                 continue
-            whole = self._applied(operation, [each[0] for each in pairs])
+            wholes = [each[0] for each in pairs]
+            long = math.prod(len(each.terms) for each in wholes) > 8 * MOST
+            whole = short if operation == "mul" and long else self._applied(operation, wholes)
             values.append(self._cut(place, whole, short, uses[place] > 1, kept))
         outputs = [
             values[x][1] if isinstance(x, int) else self.number(x) for x in program.outputs[:wanted]
@@ -158,9 +161,6 @@ class Sheet:
         self.ring.products = 0
         if operation == "div":
             return self._applied("mul", [operands[0], self._function(lambda x: 1 / x, operands[1])])
-        if operation == "mul" and len(operands[0].terms) * len(operands[1].terms) > 4 * MOST:
-            operands.sort(key=lambda x: len(x.terms))
-            operands[1] = self._letter(operands[1])
         if operation in OPERATORS:
             result: Polynomial = OPERATORS[operation](*operands)
             return self.ring.normal(result) if operation == "mul" else result
@@ -245,7 +245,7 @@ class Sheet:
         """The value with a polynomial for this letter; None if it would be long."""
         powers: dict[int, dict[int, complex]] = {}
         for key, factor in value.terms.items():
-            power = dict(self.ring.exponents(key)).get(slot, 0)
+            power = self.ring.exponent(key, slot)
             powers.setdefault(power, {})[key - (power << (BITS * slot))] = factor
         if len(by.terms) ** max(powers) * len(value.terms) > 8 * MOST:
             return None

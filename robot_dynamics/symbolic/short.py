@@ -55,6 +55,7 @@ class Writer:
         self._parallel = any(len(each) > 1 for each in self.basis.values())
         self._angles: dict[tuple[int, bool], tuple[sympy.Expr, sympy.Expr]] = {}
         self._brackets: dict[Any, sympy.Expr] = {}
+        self._found_sizes: dict[Any, list[int]] = {}
         self._known: dict[Any, sympy.Expr] = {}
         self._terms: dict[int, tuple[int, Angle, int, complex]] = {}
 
@@ -92,6 +93,12 @@ class Writer:
 
     def _sizes(self, polynomial: Polynomial) -> list[int]:
         """The size in sums of angles, in powers, and in powers of absolute angles."""
+        key = frozenset(polynomial.terms.items())
+        if key not in self._found_sizes:
+            self._found_sizes[key] = self._sizes_found(polynomial)
+        return self._found_sizes[key]
+
+    def _sizes_found(self, polynomial: Polynomial) -> list[int]:
         real: dict[tuple[int, Angle], complex] = defaultdict(complex)
         count: dict[int, int] = {}
         for key, coefficient in polynomial.terms.items():

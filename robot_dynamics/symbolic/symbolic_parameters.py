@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -222,12 +222,28 @@ def exact_number(value: float) -> sympy.Expr:
     return sympy.Rational(repr(value))
 
 
-def plain_names(names: Sequence[str], prefix: str) -> list[str]:
-    """Names that can be used in formulas: each name itself if it is an identifier, otherwise the
-    prefix with the name's number from 1, such as q1."""
-    return [
-        name if _PLAIN.fullmatch(name) else f"{prefix}{i}" for i, name in enumerate(names, start=1)
-    ]
+def plain_names(names: Sequence[str], prefix: str, taken: Iterable[str] = ()) -> list[str]:
+    """Names that can be used in formulas: each name itself if it is an identifier and neither taken
+    nor the name of another's rate, such as q1_d; otherwise the prefix with the name's number from
+    1, such as q1, or one like it that means nothing else.
+
+    Args:
+        names: distinct names.
+        prefix: of what replaces a name.
+        taken: names that mean something else.
+    """
+    rates = {f"{name}{dots}" for name in names for dots in ("_d", "_dd")}
+    rates |= {f"{name}{dots}" for name in taken for dots in ("", "_d", "_dd")}
+    used = {*names, *rates}
+    found = []
+    for i, name in enumerate(names, start=1):
+        plain = name
+        if not _PLAIN.fullmatch(name) or name in rates:
+            plain = f"{prefix}{i}"
+            while used & {plain, f"{plain}_d", f"{plain}_dd"}:
+                plain += "_"
+        found.append(plain)
+    return found
 
 
 FRICTION = {
