@@ -67,7 +67,10 @@ def bring_up(context: LaunchContext) -> list:
         executable="spawner",
         arguments=["joint_state_broadcaster", "effort_controller", "--param-file", controllers],
     )
-    check_installed(context, [spawner], packages=["ros_gz_sim", "gz_ros2_control"])
+    # the controllers of controllers/*.yaml are plugins
+    plugins = ["joint_state_broadcaster", "forward_command_controller"]
+    needed = ["ros_gz_sim", "gz_ros2_control", *plugins]
+    check_installed(context, [spawner], packages=needed)
     return nodes(
         context,
         IncludeLaunchDescription(

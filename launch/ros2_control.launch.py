@@ -20,7 +20,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from robot_dynamics.ros.launching import nodes
+from robot_dynamics.ros.launching import check_installed, nodes
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -51,6 +51,9 @@ def bring_up(context: LaunchContext) -> list:
     xacro = f"{share}/urdf/{robot}.urdf.xacro hardware:="
     urdf = Command([FindExecutable(name="xacro"), " ", xacro, LaunchConfiguration("hardware")])
     description = ParameterValue(urdf.perform(context), value_type=str)
+    # the controllers of controllers/*.yaml are plugins
+    plugins = ["joint_state_broadcaster", "forward_command_controller"]
+    check_installed(context, [], packages=plugins)
     return nodes(
         context,
         # publishes robot_description, which the other three nodes read

@@ -7,6 +7,7 @@ its pytest plugin does not know pytest 9.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -177,9 +178,10 @@ def torques_in_motion(domain: int) -> Iterator[list[list[float]]]:
     executor.add_node(controller)
     deadline = time.monotonic() + PATIENCE
     # the launch listens, too: that it has had some takes a moment from when it is seen
-    count = 0
-    while count < 50:
-        count += bool(found) and node.count_subscribers("/effort_controller/commands") >= 2
+    seen = math.inf
+    while time.monotonic() < seen + 3.0:
+        if found and node.count_subscribers("/effort_controller/commands") >= 2:
+            seen = min(seen, time.monotonic())
         assert time.monotonic() < deadline, "no torques"
         point = JointTrajectoryPoint(accelerations=[2.0, 1.0])
         commands.publish(JointTrajectory(joint_names=names, points=[point]))

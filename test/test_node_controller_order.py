@@ -344,3 +344,15 @@ def test_a_controller_that_may_not_be_asked_gets_no_torques_and_the_reason_is_to
             node.destroy_node()
         finally:
             rclpy.shutdown(context=context)
+
+
+def test_a_launch_that_watches_the_torques_is_not_told_as_their_receiver(partner):
+    def message() -> str:
+        return partner.diagnostics[-1].status[0].message if partner.diagnostics else ""
+
+    nobody, one = f"nobody receives the torques: {TOPIC} has no", f"subscribers of {TOPIC}: 1"
+    with listener(partner, "launch_ros_4711") as launch:
+        partner.until(lambda: nobody in message(), nobody, meanwhile=lambda: ask(partner))
+        served(partner, launch)
+        with listener(partner, "effort_controller", RIGHT):
+            partner.until(lambda: one in message(), one, meanwhile=lambda: ask(partner))

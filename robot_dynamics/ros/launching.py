@@ -17,6 +17,7 @@ from typing import Any
 from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.events.process import ProcessExited
+from launch.logging import get_logger
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch_ros.actions import Node
@@ -98,7 +99,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
         argument(
             "respawn",
             "false",
-            "restart a node that failed, instead of ending the launch",
+            "restart a node however it ended, instead of ending the launch if it failed",
             **yes_or_no,
         ),
     ]
@@ -246,7 +247,7 @@ def check_installed(
 
 
 class Release:
-    """Publishes zero torques in place of a node that has crashed.
+    """Publishes zero torques in place of a node that has crashed, or says that it cannot.
 
     ros2_control's effort controllers hold the last torques indefinitely. A node that ends or fails
     leaves the torques at rest; one that is killed or crashes leaves those of its motion.
@@ -288,6 +289,10 @@ class Release:
         with self._newest.handle:
             taken = self._newest.handle.take_message(Float64MultiArray, False)
         if taken is None:
+            get_logger("robot_dynamics").warning(
+                f"{self._topic}: no torques were received, so no zeros are published; if there "
+                "were any, the controller holds the last ones"
+            )
             return
         end = time.monotonic() + RELEASE
         while time.monotonic() < end:

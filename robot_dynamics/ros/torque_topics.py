@@ -33,6 +33,9 @@ DELIVERY = 1.0
 OWED_FOR = 10.0
 """s for which last torques are owed that could not be published"""
 
+LAUNCH = "launch_ros_"
+"""How the name of the node begins that a launch file has, and that removes torques after a crash"""
+
 REPETITION = 0.02
 """s between repetitions of the last torques, for subscribers that send no acknowledgement"""
 
@@ -84,8 +87,9 @@ class TorqueTopics:
 
     @property
     def subscribers(self) -> int:
-        """How many subscribers the controller's topic has."""
-        return self._subscribers().now
+        """How many subscribers the controller's topic has, without a launch that watches it."""
+        found = self._node.get_subscriptions_info_by_topic(self._to_controller.topic_name)
+        return sum(not each.node_name.startswith(LAUNCH) for each in found)
 
     def fit(self, outputs: Sequence[str], *, are_joints: bool) -> None:
         """Set the names of the torques that are published from now on.
