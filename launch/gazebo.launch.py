@@ -67,10 +67,17 @@ def bring_up(context: LaunchContext) -> list:
         executable="spawner",
         arguments=["joint_state_broadcaster", "effort_controller", "--param-file", controllers],
     )
-    # the controllers of controllers/*.yaml are plugins
-    plugins = ["joint_state_broadcaster", "forward_command_controller"]
-    needed = ["ros_gz_sim", "gz_ros2_control", *plugins]
-    check_installed(context, [spawner], packages=needed)
+    check_installed(
+        context,
+        [spawner],
+        # the last two are plugins, in controllers/*.yaml
+        packages=[
+            "ros_gz_sim",
+            "gz_ros2_control",
+            "joint_state_broadcaster",
+            "forward_command_controller",
+        ],
+    )
     return nodes(
         context,
         IncludeLaunchDescription(

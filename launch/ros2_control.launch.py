@@ -51,9 +51,8 @@ def bring_up(context: LaunchContext) -> list:
     xacro = f"{share}/urdf/{robot}.urdf.xacro hardware:="
     urdf = Command([FindExecutable(name="xacro"), " ", xacro, LaunchConfiguration("hardware")])
     description = ParameterValue(urdf.perform(context), value_type=str)
-    # the controllers of controllers/*.yaml are plugins
-    plugins = ["joint_state_broadcaster", "forward_command_controller"]
-    check_installed(context, [], packages=plugins)
+    # plugins, in controllers/*.yaml
+    check_installed(context, [], packages=["joint_state_broadcaster", "forward_command_controller"])
     return nodes(
         context,
         # publishes robot_description, which the other three nodes read
