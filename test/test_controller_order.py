@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who receives the torques, step by step: a graph that appears in any order, on a clock of ours."""
+"""Who receives the torques, step by step: real controllers in any order, on a clock of ours."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import time
+from collections.abc import Iterator
 
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: extra `ros`")
 
-from rcl_interfaces.msg import ParameterType, ParameterValue
+import rclpy
+from node_process import domain_of_ones_own
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics.ros.controller_order import (
     AGAIN,
-    INTRODUCTION,
     LOOK,
     PATIENCE,
     ControllerOrder,
@@ -21,222 +26,204 @@ from robot_dynamics.ros.controller_order import (
 )
 
 TOPIC = "/effort_controller/commands"
-JOINTS = ("a", "b")
+JOINTS = ["a", "b"]
+LONGEST = 60.0
+"""s until a test gives up"""
+A_WHILE = 0.3
+"""s in which what must not happen would"""
 
 
-def parameter(value):
-    if value is None:
-        return ParameterValue(type=ParameterType.PARAMETER_NOT_SET)
-    if isinstance(value, str):
-        return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
-    return ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=value)
+class Asking(Node):
+    """Counts the clients that it has made."""
 
+    asked = 0
 
-class Graph:
-    """A node's view of the subscribers, and the controller that answers or does not."""
-
-    def __init__(self):
-        self.now = 0.0
-        self.there: dict[bytes, str] = {}
-        self.ever = 0
-        self.hidden = 0
-        """Subscribers that the graph does not list yet"""
-        self.services = 1
-        self.answers = True
-        self.permitted = True
-        self.told = {"joints": list(JOINTS), "interface_name": "effort"}
-        self.asked = 0
-        self.clients = 0
-
-    def comes(self, gid: bytes, name: str = "effort_controller") -> None:
-        self.there[gid] = name
-        self.ever += 1
-
-    def subscribers(self) -> Subscribers:
-        return Subscribers(len(self.there) + self.hidden, self.ever + self.hidden)
-
-    def get_fully_qualified_name(self):
-        return "/feed_forward"
-
-    def get_subscriptions_info_by_topic(self, _):
-        return [
-            SimpleNamespace(endpoint_gid=list(gid), node_name=name, node_namespace="/")
-            for gid, name in self.there.items()
-        ]
-
-    def count_services(self, _):
-        return self.services
-
-    def create_client(self, *_):
-        if not self.permitted:
-            raise RuntimeError("not permitted")
-        self.clients += 1
+    def create_client(self, *arguments, **options):
         self.asked += 1
-        return SimpleNamespace(call_async=self._call)
+        return super().create_client(*arguments, **options)
 
-    def destroy_client(self, _):
-        self.clients -= 1
 
-    def _call(self, request):
-        value = self.told.get(request.names[0])
-        answer = SimpleNamespace(values=[parameter(value)])
-        return SimpleNamespace(done=lambda: self.answers, result=lambda: answer)
+class World:
+    """The node that publishes torques, and controllers that subscribe, answer and leave."""
+
+    def __init__(self, context: rclpy.Context):
+        self._context = context
+        self.now = 0.0
+        self.answers = True
+        self._ever = 0
+        self._controllers = SingleThreadedExecutor(context=context)
+        self._own = SingleThreadedExecutor(context=context)
+        self.node = Asking("feed_forward", context=context)
+        self._own.add_node(self.node)
+
+    def order(self, topic: str = TOPIC) -> ControllerOrder:
+        found = ControllerOrder(self.node, topic, lambda: self.now)
+        found.fit(JOINTS)
+        return found
+
+    def comes(self, joints=JOINTS, interface="effort", *, topic: str = TOPIC, **options) -> Node:
+        """A controller, when the graph lists its subscription and its services."""
+        there = self._there(topic)
+        node = rclpy.create_node("effort_controller", context=self._context, **options)
+        node.declare_parameter("joints", list(joints))
+        node.declare_parameter("interface_name", interface)
+        node.create_subscription(Float64MultiArray, topic, print, 1)
+        self._controllers.add_node(node)
+        self._ever += 1
+        services = options.get("start_parameter_services", True)
+        self._awaited(
+            lambda: (
+                self._there(topic) == there + 1
+                and self.node.count_services("/effort_controller/get_parameters") >= services
+            )
+        )
+        return node
+
+    def leaves(self, node: Node) -> None:
+        there = self._there(TOPIC)
+        self._controllers.remove_node(node)
+        node.destroy_node()
+        self._awaited(lambda: self._there(TOPIC) == there - 1)
+
+    def subscribers(self, topic: str = TOPIC) -> Subscribers:
+        return Subscribers(self._there(topic), self._ever)
+
+    def becomes(self, order: ControllerOrder, words: str, seconds: float = 0.0) -> None:
+        """After some time on its clock, the problem has these words; without any: there is none."""
+        self.now += seconds
+
+        def is_so() -> bool:
+            self._step(order)
+            return words in order.problem if words else not order.problem
+
+        self._awaited(is_so, lambda: f"{words!r} expected: {order.problem!r}")
+
+    def stays(self, order: ControllerOrder, words: str, seconds: float = 0.0) -> None:
+        """After some time on its clock, the problem still has these words."""
+        self.now += seconds
+        end = time.monotonic() + A_WHILE
+        while time.monotonic() < end:
+            self._step(order)
+            assert words in order.problem if words else not order.problem, order.problem
+
+    def close(self) -> None:
+        for node in self._controllers.get_nodes():
+            node.destroy_node()
+        self.node.destroy_node()
+        for executor in (self._controllers, self._own):
+            executor.shutdown()
+
+    def _there(self, topic: str) -> int:
+        found = self.node.get_subscriptions_info_by_topic(topic)
+        return sum(each.node_name == "effort_controller" for each in found)
+
+    def _step(self, order: ControllerOrder) -> None:
+        order.watch(self.subscribers())
+        if self.answers:
+            self._controllers.spin_once(0.002)
+        self._own.spin_once(0.002)
+
+    def _awaited(self, done, words=lambda: "the graph") -> None:
+        deadline = time.monotonic() + LONGEST
+        while not done():
+            assert time.monotonic() < deadline, words()
+            time.sleep(0.002)
 
 
 @pytest.fixture
-def graph():
-    return Graph()
+def world() -> Iterator[World]:
+    with domain_of_ones_own() as domain:
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=domain)
+        found = World(context)
+        try:
+            yield found
+        finally:
+            found.close()
+            rclpy.shutdown(context=context)
 
 
-@pytest.fixture
-def order(graph):
-    found = ControllerOrder(graph, TOPIC, lambda: graph.now)
-    found.fit(JOINTS)
-    return found
-
-
-def watched(order, graph, seconds: float = 0.0, steps: int = 2) -> str:
-    """The problem after some time, with a look at its end."""
-    graph.now += seconds
-    for _ in range(steps):
-        order.watch(graph.subscribers())
-    return order.problem
-
-
-def test_a_controller_gets_torques_after_its_answer_alone(order, graph):
-    order.sees(graph.subscribers())
+def test_a_controller_gets_torques_after_its_answer_alone(world):
+    order = world.order()
+    order.sees(world.subscribers())
     assert not order.problem
-    graph.comes(b"1")
-    order.sees(graph.subscribers())
+    world.comes()
+    order.sees(world.subscribers())
     assert "waiting for the joints of /effort_controller" in order.problem
     assert order.waits
-    graph.answers = False
-    assert watched(order, graph)
-    graph.answers = True
-    assert not watched(order, graph)
+    world.answers = False
+    world.stays(order, "waiting")
+    world.answers = True
+    world.becomes(order, "")
     assert not order.waits
-    assert graph.clients == 0  # none is left over
 
 
-def test_a_controller_that_comes_again_is_asked_again_at_once(order, graph):
-    graph.comes(b"1")
-    assert not watched(order, graph)
-    del graph.there[b"1"]
-    assert not watched(order, graph)
-    graph.told["joints"] = ["b", "a"]
-    graph.comes(b"1")  # the same identifier: another controller
-    order.sees(graph.subscribers())
+def test_a_controller_that_comes_again_is_asked_again_at_once(world):
+    order = world.order()
+    first = world.comes()
+    world.becomes(order, "")
+    world.leaves(first)
+    world.stays(order, "")
+    world.comes(["b", "a"])
+    order.sees(world.subscribers())
     assert "waiting" in order.problem
-    assert "has other order" in watched(order, graph)
+    world.becomes(order, "has other order: b, a there")
 
 
-def test_an_answer_is_that_of_whoever_was_there_when_it_was_asked_for(order, graph):
-    graph.comes(b"1")
-    graph.answers = False
-    watched(order, graph)
-    graph.comes(b"2")
-    graph.answers = True
-    assert "waiting" in watched(order, graph, steps=1)
-    assert not watched(order, graph)
-    assert graph.asked == 2
+def test_an_answer_is_that_of_whoever_was_there_when_it_was_asked_for(world):
+    order = world.order()
+    world.comes()
+    world.answers = False
+    world.stays(order, "waiting")
+    assert world.node.asked == 1
+    world.comes()
+    world.answers = True
+    world.becomes(order, "")
+    assert world.node.asked == 2  # the newcomer, too
 
 
-def test_one_that_does_not_match_is_asked_each_second_and_one_that_does_less_often(order, graph):
-    graph.told["interface_name"] = "velocity"
-    graph.comes(b"1")
-    assert "takes 'velocity', not effort alone" in watched(order, graph)
+def test_one_that_does_not_match_is_asked_each_second_and_one_that_does_less_often(world):
+    order = world.order()
+    controller = world.comes(interface="velocity")
+    world.becomes(order, "takes 'velocity', not effort alone")
     assert not order.waits  # it does not end by waiting
-    graph.told["interface_name"] = "effort"
-    assert "velocity" in watched(order, graph, 0.9 * LOOK)
-    assert not watched(order, graph, 0.2 * LOOK)
-    graph.told["interface_name"] = "position"
-    assert not watched(order, graph, 0.9 * AGAIN)
-    assert "position" in watched(order, graph, 0.2 * AGAIN)
+    controller.set_parameters([Parameter("interface_name", value="effort")])
+    world.stays(order, "velocity", 0.9 * LOOK)
+    world.becomes(order, "", 0.2 * LOOK)
+    controller.set_parameters([Parameter("interface_name", value="position")])
+    world.stays(order, "", 0.9 * AGAIN)
+    world.becomes(order, "takes 'position'", 0.2 * AGAIN)
 
 
-def test_silence_is_told_after_the_second_question_and_forgotten_after_an_answer(order, graph):
-    graph.comes(b"1")
-    graph.answers = False
-    assert "waiting" in watched(order, graph, steps=3)
-    assert "does not answer when asked for its joints (2 times)" in watched(
-        order, graph, 1.1 * PATIENCE, steps=3
-    )
-    assert graph.clients == 1
-    graph.answers = True
-    assert not watched(order, graph)
-    graph.comes(b"2")
-    assert "waiting" in watched(order, graph, steps=1)
+def test_silence_is_told_after_the_second_question_and_forgotten_after_an_answer(world):
+    order = world.order()
+    world.comes()
+    world.answers = False
+    world.stays(order, "waiting")
+    world.stays(order, "waiting", 0.9 * PATIENCE)
+    world.becomes(order, "does not answer when asked for its joints (2 times)", 0.2 * PATIENCE)
+    world.answers = True
+    world.becomes(order, "")
+    world.comes()
+    order.sees(world.subscribers())
+    assert "waiting" in order.problem
 
 
-def test_a_node_without_a_service_is_taken_for_one_without_parameters_after_a_while(order, graph):
-    graph.services = 0
-    graph.comes(b"1")
-    assert "waiting" in watched(order, graph)
-    assert "waiting" in watched(order, graph, 0.9 * PATIENCE)
-    assert "has no parameters that name its joints" in watched(order, graph, 0.2 * PATIENCE)
-
-
-def test_what_was_denied_and_is_permitted_later_is_forgotten(order, graph):
-    graph.permitted = False
-    graph.comes(b"1")
-    assert "cannot be called: not permitted" in watched(order, graph)
-    graph.permitted = True
-    graph.answers = False
-    assert "waiting for the joints" in watched(order, graph, 1.1 * LOOK)
-    graph.answers = True
-    assert not watched(order, graph)
-
-
-@pytest.mark.parametrize("hidden", [True, False])
-def test_a_subscriber_without_a_name_is_awaited_for_a_moment(order, graph, hidden):
-    if hidden:
-        graph.hidden = 1
-    else:
-        graph.comes(b"1", "_NODE_NAME_UNKNOWN_")
-    order.sees(graph.subscribers())
-    assert "waiting for the node name of a subscriber" in order.problem
-    assert order.waits
-    assert watched(order, graph, 0.9 * INTRODUCTION)
-    assert not watched(order, graph, 0.2 * INTRODUCTION)
-    order.sees(graph.subscribers())
-    assert not order.problem
-
-
-def test_a_stranger_that_turns_out_to_be_the_controller_is_asked(order, graph):
-    graph.comes(b"1", "_NODE_NAME_UNKNOWN_")
-    order.sees(graph.subscribers())
-    graph.there[b"1"] = "effort_controller"
-    graph.told["joints"] = ["c"]
-    assert "has other joints" in watched(order, graph)
-
-
-def test_a_stranger_of_long_ago_holds_nobody_up_but_is_noticed_when_it_has_a_name(order, graph):
-    graph.comes(b"1", "_NODE_NAME_UNKNOWN_")
-    watched(order, graph)
-    assert not watched(order, graph, 2 * INTRODUCTION)
-    graph.there[b"1"] = "effort_controller"
-    assert "waiting for the joints" in watched(order, graph, steps=1)
-
-
-def test_a_stranger_beside_the_controller_is_noticed_before_the_next_torques(order, graph):
-    graph.comes(b"1")
-    assert not watched(order, graph)
-    graph.comes(b"2", "_NODE_NAME_UNKNOWN_")
-    order.sees(graph.subscribers())
-    assert not order.problem
-    graph.there[b"2"] = "effort_controller"
-    order.sees(graph.subscribers())
-    assert "waiting for the joints" in order.problem
+def test_a_node_without_a_service_is_taken_for_one_without_parameters_after_a_while(world):
+    order = world.order()
+    world.comes(start_parameter_services=False)
+    world.stays(order, "waiting")
+    world.stays(order, "waiting", 0.9 * PATIENCE)
+    world.becomes(order, "has no parameters that name its joints", 0.2 * PATIENCE)
 
 
 @pytest.mark.parametrize(
     "topic", ["/effort_controller/command", "/feed_forward/commands", "/commands"]
 )
-def test_what_is_no_controllers_topic_is_not_asked(graph, topic):
-    order = ControllerOrder(graph, topic, lambda: graph.now)
-    order.fit(JOINTS)
-    graph.comes(b"1", "effort_controller")
-    graph.comes(b"2", "feed_forward")
-    order.sees(graph.subscribers())
-    assert not watched(order, graph)
-    assert graph.asked == 0
+def test_what_is_no_controllers_topic_is_not_asked(world, topic):
+    order = world.order(topic)
+    world.comes(["x", "y"], topic=topic)
+    order.sees(world.subscribers(topic))
+    assert not order.problem
+    world.stays(order, "")
+    world.stays(order, "", 2 * PATIENCE)

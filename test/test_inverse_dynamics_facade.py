@@ -332,3 +332,24 @@ def test_a_call_with_states_alone_goes_straight_to_the_kernel():
     assert result.returncode == 0, result.stderr
     if result.stdout:
         pytest.skip("the extension module was not built, or from another text")
+
+
+@pytest.mark.parametrize("name", ["three_axis", "five_bar"])
+def test_the_states_of_all_joints_are_checked_broadcast_and_the_callers_own(name):
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / f"{name}.yaml"), backend="python")
+    home, n = dynamics.home, len(dynamics.joint_names)
+    zero, whole = np.zeros(n), len(dynamics.mechanism.joint_names)
+    found = dynamics.tree_state(home, np.zeros((4, n)), zero)
+    assert [each.shape for each in found] == [(4, whole)] * 3
+    for wrong, given in (
+        ("q", (home[:-1], zero, zero)),
+        ("qd", (home, np.zeros(n + 1), zero)),
+        ("qdd", (home, zero, np.zeros((2, n - 1)))),
+    ):
+        with pytest.raises(rd.InputError, match=f"^{wrong}: found shape"):
+            dynamics.tree_state(*given)
+    given = home.copy()
+    for each in (*dynamics.tree_state(given, given, given), dynamics.home):
+        each[:] = 7.0
+    assert (given == home).all()
+    assert (dynamics.home == home).all()

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from robot_dynamics.ros import executables
@@ -46,3 +49,12 @@ def test_the_other_executables_answer_likewise(name, line, code, capsys):
     found = capsys.readouterr()
     assert f"{name} --ros-args -p" in found.out + found.err
     assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize("name", ["", "sys", "pilot\n"])
+def test_an_executable_that_there_is_not_is_answered_in_one_line_with_those_there_are(name):
+    command = [sys.executable, "-m", "robot_dynamics.ros.executables", *([name] if name else [])]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    (told,) = found.stderr.splitlines()
+    assert "expected one of feed_forward, simulated_robot, trajectory_source, watch" in told

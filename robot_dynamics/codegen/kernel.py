@@ -135,7 +135,7 @@ class Kernel:
         if all(array.shape == (size,) for array, size in zip(arrays, sizes, strict=True)):
             result: Floats = self._machine.one(arrays)
             return result if out is None else put(out, result)
-        shape = _batch_shape(names, sizes, arrays)
+        shape = batch_shape(names, sizes, arrays)
         count = int(np.prod(shape))
         rows = [
             # broadcasting takes longer than a short batch
@@ -248,9 +248,19 @@ def checked_threads(threads: int | None) -> int | None:
     return None if threads is None else found
 
 
-def _batch_shape(
+def batch_shape(
     names: tuple[str, ...], sizes: tuple[int, ...], arrays: list[Floats]
 ) -> tuple[int, ...]:
+    """The leading axes to which arrays broadcast.
+
+    Args:
+        names: of the arrays, for messages.
+        sizes: of their last axes.
+        arrays: the arrays.
+
+    Raises:
+        InputError: an array with another last axis, or leading axes that do not broadcast.
+    """
     for name, size, array in zip(names, sizes, arrays, strict=True):
         if array.ndim == 0 or array.shape[-1] != size:
             # if there is a quaternion or a wrench, not every entry belongs to a joint

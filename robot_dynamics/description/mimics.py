@@ -38,14 +38,13 @@ def mimicking(joints: dict[str, Joint], where: Place, strict: bool) -> dict[str,
 
 def _resolved(joints: dict[str, Joint], where: Place) -> dict[str, Joint]:
     """The joints, with each chain of <mimic> reduced to an independent joint."""
-    found = {}
-    for name, joint in joints.items():
-        last, ratio, offset = name, 1.0, 0.0
-        chain = {name: joint}
-        while (coupling := joints[last].coupling) is not None:
-            # q = r (r' q'' + o') + o
-            ((last, inner),) = coupling.ratios
-            ratio, offset = ratio * inner, ratio * coupling.offset + offset
+    resolved: dict[str, Coupling] = {}
+    for name in joints:
+        chain: dict[str, Coupling] = {}
+        last = name
+        while last not in resolved and (coupling := joints[last].coupling) is not None:
+            chain[last] = coupling
+            last = coupling.ratios[0][0]
             if last in chain:
                 raise wrong(
                     DescriptionError,
@@ -53,9 +52,13 @@ def _resolved(joints: dict[str, Joint], where: Place) -> dict[str, Joint]:
                     " → ".join([*chain, last]),
                     "a chain that ends at an independent joint",
                 )
-            chain[last] = joints[last]
-        coupled = last != name
-        found[name] = (
-            replace(joint, coupling=Coupling(((last, ratio),), offset)) if coupled else joint
-        )
-    return found
+        end = resolved.get(last, Coupling(((last, 1.0),)))
+        for follower, coupling in reversed(chain.items()):
+            # q = r (r' q'' + o') + o
+            ((master, inner),), ((_, ratio),) = end.ratios, coupling.ratios
+            end = Coupling(((master, ratio * inner),), ratio * end.offset + coupling.offset)
+            resolved[follower] = end
+    return {
+        name: replace(joint, coupling=resolved[name]) if name in resolved else joint
+        for name, joint in joints.items()
+    }

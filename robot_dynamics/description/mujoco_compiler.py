@@ -36,7 +36,7 @@ _PLAIN = frozenset(
 )
 """Elements whose model is about as large as they are"""
 _TAG = re.compile(r"<\s*([A-Za-z_][\w:.-]*)")
-_COSTLY = re.compile(r"\b(actdim|nsample)\b|\bnan\b|&", re.IGNORECASE)
+_COSTLY = re.compile(r"\b(actdim|nsample|user|file)\b|\bnan\b|&", re.IGNORECASE)
 """Attributes whose model may be larger, a number that MuJoCo takes for a missing one, and what may
 stand for either"""
 

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import ClosedChain, ConstraintForces
+from ..codegen.kernel import batch_shape
 from ..errors import InputError, wrong
 from ..formulations.form import Form
+from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .base_motion import BaseMotion, MovingBase, Placed
@@ -176,6 +178,11 @@ class Chain(ABC):
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
     ) -> tuple[Floats, Floats, Floats]:
         """(q, q̇, q̈) (…, n) of the mechanism's joints."""
+        names, k = ("q", "qd", "qdd"), len(self.joint_names)
+        given = [as_floats(name, x) for name, x in zip(names, (q, qd, qdd), strict=True)]
+        batch = batch_shape(names, (k, k, k), given)
+        # copies, which share no memory with the arguments
+        q, qd, qdd = (np.broadcast_to(x, (*batch, k)).copy() for x in given)
         with self.lock:
             return self.at(q, bearing=True).state(qd, qdd, self.mechanism.joint_names)
 

@@ -57,17 +57,16 @@ def messages(path: Path) -> Iterator[Message]:
     with path.open("rb") as file:
         file.seek(len(MAGIC))
         for kind, content in _all_records(file, path.stat().st_size):
-            match kind:
-                case 3:  # a schema
-                    (number,) = struct.unpack_from("<H", content)
-                    types[number], _ = _text(content, 2)
-                case 4:  # a channel
-                    number, schema = struct.unpack_from("<HH", content)
-                    topics[number] = _text(content, 4)[0], types.get(schema, "")
-                case 5:  # a message
-                    number, _, nanoseconds, _ = struct.unpack_from("<HIQQ", content)
-                    if number in topics:
-                        yield Message(*topics[number], nanoseconds, content[22:])
+            if kind == SCHEMA:
+                (number,) = struct.unpack_from("<H", content)
+                types[number], _ = _text(content, 2)
+            elif kind == CHANNEL:
+                number, schema = struct.unpack_from("<HH", content)
+                topics[number] = _text(content, 4)[0], types.get(schema, "")
+            else:
+                number, _, nanoseconds, _ = struct.unpack_from("<HIQQ", content)
+                if number in topics:
+                    yield Message(*topics[number], nanoseconds, content[22:])
 
 
 def _all_records(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:

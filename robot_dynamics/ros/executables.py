@@ -10,7 +10,8 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from .executable import run
+from ..errors import shown
+from .executable import EXAMPLES, run
 
 
 def _executable(
@@ -40,4 +41,8 @@ trajectory_source = _executable("trajectory_source", "trajectory_source_node:Tra
 watch = _executable("watch", "watch_node:WatchNode")
 
 if __name__ == "__main__":
-    sys.exit(globals()[sys.argv[1]](sys.argv[2:]))
+    _name = "".join(sys.argv[1:2])
+    if _name not in EXAMPLES:
+        print(f"found {shown(_name)}, expected one of {', '.join(EXAMPLES)}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(globals()[_name](sys.argv[2:]))
