@@ -77,16 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 standalone_mode=False,
             )
             sys.stdout.flush()
-    except click.BadParameter as error:
-        if isinstance(error, click.MissingParameter):
-            error.show()
-        else:
-            if isinstance(error.param, click.Argument):  # its name, not all its choices
-                error.param_hint = error.param.human_readable_name
-            print(f"robot_dynamics: {one_line(error.format_message())}", file=sys.stderr)
-        sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        print(f"robot_dynamics: {_words(error)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         print("robot_dynamics: stopped", file=sys.stderr)
@@ -99,6 +91,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"robot_dynamics: {words}", file=sys.stderr)
         return 1
     return int(code or 0)
+
+
+def _words(error: click.ClickException) -> str:
+    """What is wrong with a command line, and where to read what would be right."""
+    if isinstance(error, click.BadParameter) and isinstance(error.param, click.Argument):
+        error.param_hint = error.param.human_readable_name  # its name, not all its choices
+    words = one_line(error.format_message())
+    says_what_is_right = isinstance(error, click.BadParameter) and not isinstance(
+        error, click.MissingParameter
+    )
+    context = getattr(error, "ctx", None)
+    if says_what_is_right or context is None:
+        return words
+    return f"{words.rstrip('.')}; see {context.command_path} --help"
 
 
 def _open_standard_streams() -> None:
