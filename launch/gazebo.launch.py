@@ -25,7 +25,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from robot_dynamics.ros.launching import check_installed, nodes
+from robot_dynamics.ros.launching import nodes
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -67,17 +67,6 @@ def bring_up(context: LaunchContext) -> list:
         executable="spawner",
         arguments=["joint_state_broadcaster", "effort_controller", "--param-file", controllers],
     )
-    check_installed(
-        context,
-        [spawner],
-        # the last two are plugins, in controllers/*.yaml
-        packages=[
-            "ros_gz_sim",
-            "gz_ros2_control",
-            "joint_state_broadcaster",
-            "forward_command_controller",
-        ],
-    )
     return nodes(
         context,
         IncludeLaunchDescription(
@@ -104,6 +93,14 @@ def bring_up(context: LaunchContext) -> list:
             parameters=[use_sim_time],
             condition=IfCondition(LaunchConfiguration("rviz")),
         ),
+        # the last two are plugins, in controllers/*.yaml
+        packages=[
+            "ros_gz_sim",
+            "gz_ros2_control",
+            "controller_manager",
+            "joint_state_broadcaster",
+            "forward_command_controller",
+        ],
         # feed_forward itself
         description="",
         rviz="false",

@@ -20,7 +20,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from robot_dynamics.ros.launching import check_installed, nodes
+from robot_dynamics.ros.launching import nodes
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -51,8 +51,6 @@ def bring_up(context: LaunchContext) -> list:
     xacro = f"{share}/urdf/{robot}.urdf.xacro hardware:="
     urdf = Command([FindExecutable(name="xacro"), " ", xacro, LaunchConfiguration("hardware")])
     description = ParameterValue(urdf.perform(context), value_type=str)
-    # plugins, in controllers/*.yaml
-    check_installed(context, [], packages=["joint_state_broadcaster", "forward_command_controller"])
     return nodes(
         context,
         # publishes robot_description, which the other three nodes read
@@ -84,6 +82,8 @@ def bring_up(context: LaunchContext) -> list:
             arguments=["--display-config", f"{share}/rviz/robot.rviz", "--fixed-frame", "world"],
             condition=IfCondition(LaunchConfiguration("rviz")),
         ),
+        # plugins, in controllers/*.yaml
+        packages=["joint_state_broadcaster", "forward_command_controller"],
         # feed_forward itself
         description="",
         rviz="false",

@@ -115,19 +115,22 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
     return LaunchDescription([*arguments, OpaqueFunction(function=nodes)])
 
 
-def nodes(context: LaunchContext, *others: Action, **chosen_here: str) -> list[Action]:
+def nodes(
+    context: LaunchContext, *others: Action, packages: Iterable[str] = (), **chosen_here: str
+) -> list[Action]:
     """The nodes for the values of the launch arguments, and other actions to start with them.
 
     Args:
         context: has the values of the launch arguments.
         others: started after the nodes.
+        packages: what else has to be installed: plugins, and what is started later.
         chosen_here: values of arguments of `launch_description` that replace the command line's.
 
     Raises:
         RuntimeError: something is missing; nothing has been started.
     """
     ours, release = composed(context, chosen_here)
-    check_installed(context, [*ours, *others])
+    check_installed(context, [*ours, *others], packages)
     release.watch(context)
     return [*ours, *others]
 
@@ -227,7 +230,7 @@ def check_installed(
     Args:
         context: has the values of the launch arguments.
         actions: the actions whose executables are needed.
-        packages: packages whose launch files are needed.
+        packages: packages that are needed for anything else.
 
     Raises:
         RuntimeError: something is missing.
