@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor, TimeoutException
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -31,6 +31,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 PATIENCE = 90.0
 """s until a test gives up: far beyond what a loaded machine needs"""
+ROUNDS = 100
+"""messages of a topic that are taken at once, at the most: no stream keeps a test from looking"""
 FAREWELL = 5.0
 """s that a process has to end by itself when nobody needs it any more"""
 
@@ -127,7 +129,6 @@ class Conversation:
     Attributes:
         domain: of both.
         node: ours.
-        heard: messages so far, where the callbacks count them.
     """
 
     def __init__(
@@ -153,7 +154,6 @@ class Conversation:
         self._executor = SingleThreadedExecutor(context=context)
         self._end.callback(self._executor.shutdown)
         self._executor.add_node(self.node)
-        self.heard = 0
 
     def beside(self, *program: str, **options: Any) -> subprocess.Popen[Any]:
         """Start a program in the same ROS domain. It ends with the conversation, at the latest."""
@@ -192,11 +192,24 @@ class Conversation:
 
     def spin(self, seconds: float = 0.02) -> None:
         """Take in all that has come; wait this long where there is nothing."""
-        before = self.heard
-        self._executor.spin_once(timeout_sec=seconds)
-        while self.heard > before:
-            before = self.heard
-            self._executor.spin_once(timeout_sec=0.0)
+        # an executor asked with another timeout begins with its first subscription anew: to the end,
+        # or the last ones starve
+        with suppress(TimeoutException):
+            self._take(seconds)
+            for _ in range(ROUNDS):
+                self._take_all_ready()
+
+    def _take(self, seconds: float) -> None:
+        task, *_ = self._executor.wait_for_ready_callbacks(seconds)
+        task()
+        task.result()
+
+    def _take_all_ready(self) -> None:
+        """One round of all subscriptions, services and timers; TimeoutException if none is ready."""
+        self._take(0.0)
+        with suppress(TimeoutException):
+            while True:
+                self._take(0.0)
 
     def until(
         self,
@@ -270,15 +283,12 @@ class Partner(Conversation):
         )
 
     def _on_commands(self, message: Float64MultiArray) -> None:
-        self.heard += 1
         self.commands.append(list(message.data))
 
     def _on_effort(self, message: JointState) -> None:
-        self.heard += 1
         self.effort.append(message)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        self.heard += 1
         self.diagnostics.append(message)
         self.newest = time.monotonic()
 

@@ -45,7 +45,6 @@ class Simulated(Conversation):
         self.description = self.node.create_publisher(String, "robot_description", latched)
 
     def _on_state(self, message: JointState) -> None:
-        self.heard += 1
         self.states.append(message)
 
     def tell(self, ns: int) -> None:
