@@ -192,8 +192,8 @@ class Conversation:
 
     def spin(self, seconds: float = 0.02) -> None:
         """Take in all that has come; wait this long where there is nothing."""
-        # an executor asked with another timeout begins with its first subscription anew: to the end,
-        # or the last ones starve
+        # asked with another timeout, an executor begins with its first subscription anew: rounds
+        # are finished, or the last subscriptions starve
         with suppress(TimeoutException):
             self._take(seconds)
             for _ in range(ROUNDS):
@@ -205,7 +205,7 @@ class Conversation:
         task.result()
 
     def _take_all_ready(self) -> None:
-        """One round of all subscriptions, services and timers; TimeoutException if none is ready."""
+        """A round of all subscriptions, services and timers; TimeoutException if none is ready."""
         self._take(0.0)
         with suppress(TimeoutException):
             while True:
