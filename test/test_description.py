@@ -362,6 +362,7 @@ def with_limit(attributes: str, kind: str = "revolute") -> str:
         ("continuous", '<limit lower="0" upper="0" effort="4"/>', Limits(effort=4.0)),
         ("continuous", '<limit lower="-1" upper="1"/>', None),
         ("revolute", '<limit lower="0" upper="0" velocity="0" effort="0"/>', None),
+        ("revolute", '<limit lower="0" upper="1" velocity="-1" effort="-1"/>', Limits(0.0, 1.0)),
         ("revolute", '<limit lower="-inf" upper="1" velocity="inf"/>', Limits(upper=1.0)),
         ("revolute", "", None),
     ],
@@ -375,7 +376,7 @@ def test_a_urdfs_limits_are_read_and_what_stands_for_unknown_is_unknown(kind, at
     ("attributes", "words"),
     [
         ('<limit lower="2" upper="1"/>', ("joint 'j'", "limit.lower", "found 2.0", "at most", "1")),
-        ('<limit effort="-1"/>', ("joint 'j'", "limit.effort", "found -1.0", "at least 0")),
+        ('<limit effort="-2"/>', ("joint 'j'", "limit.effort", "found -2.0", "at least 0")),
         ('<limit velocity="-0.5"/>', ("joint 'j'", "limit.velocity", "at least 0")),
         ('<limit upper="nan"/>', ("joint 'j'", "limit.upper", "a finite number")),
         ('<limit lower="a"/>', ("joint 'j'", "limit.lower", "'a'")),

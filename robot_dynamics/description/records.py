@@ -235,14 +235,14 @@ def limits(value: Any, where: Place) -> Limits | None:
     """The limits from {lower, upper, velocity, effort}, all optional; None if none is given.
 
     Values that many programs write for unknown limits count as not given: a velocity or an effort
-    of 0 or inf, positions from 0 to 0, and infinite positions.
+    of 0, -1 or inf, positions from 0 to 0, and infinite positions.
     """
     found = {key: each for key, each in LIMITS.read(value, where).items() if each is not None}
     for key in ("velocity", "effort"):
-        if found.get(key, 1.0) < 0:
-            raise wrong(DescriptionError, where / key, found[key], "at least 0")
-        if found.get(key) == 0:
+        if found.get(key) in (0, -1):
             del found[key]
+        elif found.get(key, 1.0) < 0:
+            raise wrong(DescriptionError, where / key, found[key], "at least 0")
     if "lower" in found and "upper" in found:
         lower, upper = found["lower"], found["upper"]
         if lower > upper:
