@@ -234,6 +234,75 @@ def test_a_package_url_is_found_by_the_ament_prefixes(tmp_path, monkeypatch):
     refused(f"package://{'n' * 300}/robot.urdf", "AMENT_PREFIX_PATH")
 
 
+NAMESPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+
+
+def a_package(folder, mass, name=None):
+    """A package's sources, with a macro of this mass in urdf/arm.xacro and a URDF that calls it."""
+    (folder / "urdf").mkdir(parents=True)
+    if name:
+        (folder / "package.xml").write_text(f"<package><name>{name}</name></package>")
+    macro = f'<robot {NAMESPACE}><xacro:property name="heavy" value="{mass}"/></robot>'
+    (folder / "urdf/arm.xacro").write_text(macro)
+    file = folder / "urdf/robot.urdf.xacro"
+    file.write_text(
+        URDF.replace(
+            '<robot name="r">',
+            f'<robot name="r" {NAMESPACE}><xacro:include filename="$(find arm)/urdf/arm.xacro"/>',
+        ).replace('mass value="1"', 'mass value="${heavy}"')
+    )
+    return file
+
+
+def mass_of(file):
+    return rd.load(file).links[0].inertial.mass
+
+
+def test_a_packages_sources_are_found_near_the_file_by_its_manifest_or_by_its_folder(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    cell = a_package(tmp_path / "src/vendor/lines/cell", 1, "cell")
+    refused(cell, "$(find arm): package 'arm' was not found in AMENT_PREFIX_PATH", "'urdf'")
+    # another package's folder, however near, is none of that name
+    a_package(tmp_path / "src/vendor/lines/other", 2, "other")
+    refused(cell, "package 'arm' was not found")
+    a_package(tmp_path / "src/far/away/checkout", 3, "arm")
+    assert mass_of(cell) == 3
+    a_package(tmp_path / "src/vendor/arm", 4)  # without a manifest
+    assert mass_of(cell) == 4
+    own = a_package(tmp_path / "src/vendor/lines/renamed", 5, "arm")
+    assert mass_of(cell) == mass_of(own) == 5
+    # an installed one comes first, as everywhere in ROS
+    a_package(tmp_path / "install/share/arm", 6)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
+    assert mass_of(cell) == 6
+
+
+def test_a_package_url_in_a_file_is_found_near_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    a_package(tmp_path / "arms/arm", 3, "arm")
+    file = tmp_path / "cell/config/robot.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("urdf: package://arm/urdf/robot.urdf.xacro\n")
+    assert mass_of(file) == 3
+    monkeypatch.chdir(tmp_path / "arms/arm")
+    refused("package://arm/urdf/robot.urdf.xacro", "in AMENT_PREFIX_PATH;")  # of a place by chance
+
+
+def test_no_package_is_taken_from_where_everybody_may_leave_one(tmp_path, monkeypatch):
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    a_package(tmp_path / "arm", 3, "arm")
+    public = tmp_path / "public"
+    cell = a_package(public / "mine/cell", 1, "cell")
+    assert mass_of(cell) == 3
+    a_package(public / "arm", 666, "arm")
+    public.chmod(0o1777)
+    refused(cell, "package 'arm' was not found")
+    a_package(public / "mine/arm", 4, "arm")
+    assert mass_of(cell) == 4
+
+
 def test_xacro_is_expanded(tmp_path):
     macro = URDF.replace(
         '<robot name="r">',

@@ -10,7 +10,6 @@ import math
 import os
 import re
 import shlex
-import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PosixPath
@@ -18,6 +17,7 @@ from pathlib import Path, PosixPath
 from ..errors import DescriptionError, InputError, wrong
 from ..scalar import Floats
 from .known import known_robot
+from .packages import share
 
 MOST_BYTES = 10_000_000
 """Largest size of a description; a larger file is refused without reading it"""
@@ -50,7 +50,8 @@ def find(reference: str, beside: Path | None = None) -> Path:
         reference: a path, `package://name/path/in/share` or `file://path`, of a .xacro file also
             followed by its arguments, as in `ur.urdf.xacro name:=left ur_type:=ur5e`; without
             `beside`, also the name of a known robot if there is no file of that name.
-        beside: the folder to which a path is relative; None: the working directory.
+        beside: the folder to which a path is relative, and near which packages are found that are
+            not installed; None: the working directory, and none.
 
     Raises:
         DescriptionError: there is no such package or file, or an argument is not NAME:=VALUE.
@@ -61,7 +62,7 @@ def find(reference: str, beside: Path | None = None) -> Path:
         return file
     if reference.startswith("package://"):
         package, _, inner = reference.removeprefix("package://").partition("/")
-        path = _share(package, reference) / inner
+        path = share(package, reference, beside) / inner
     else:
         path = _home_expanded(Path(reference.removeprefix("file://")), reference)
         if beside is not None and not path.is_absolute():
@@ -108,7 +109,7 @@ def _arguments(text: str, where: str) -> tuple[str, ...]:
 def _shipped(name: str) -> Path | None:
     """The file of this name that comes with the package; None: there is none."""
     try:
-        own = _share("robot_dynamics", name)
+        own = share("robot_dynamics", name)
     except DescriptionError:
         return None
     files = own / "config" / f"{name}.yaml", own / "urdf" / f"{name}.urdf"
@@ -145,29 +146,6 @@ def read_text(path: Path) -> str:
     except OSError as error:
         words = f"it can't be read ({error.strerror})"
     raise DescriptionError(f"{path.name}: {words}", name=str(path))
-
-
-def _share(package: str, reference: str) -> Path:
-    """The folder share/<package> in the first prefix that has it, as ament_index finds it."""
-    if not package or package in (".", "..") or os.sep in package:
-        raise DescriptionError(f"{reference}: it names no package", name=reference)
-    # packages installed by pip are in the environment's own share folder
-    prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
-    for prefix in filter(None, prefixes):
-        share = Path(prefix) / "share" / package
-        if os.path.isdir(share):  # False, too, of what is too long for a name
-            return share
-    # a checkout that has not been installed can at least find itself
-    own = Path(__file__).resolve().parents[2]
-    if package == "robot_dynamics" and (own / "package.xml").is_file():
-        return own
-    raise DescriptionError(
-        f"{reference}: package {package!r} was not found in AMENT_PREFIX_PATH; "
-        "source the workspace's setup file",
-        name=reference,
-        value=package,
-        expected="an installed ROS package",
-    )
 
 
 def write_text(path: str | Path, text: str) -> None:

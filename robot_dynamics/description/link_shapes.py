@@ -6,7 +6,6 @@ They are never read for dynamics.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,7 +119,7 @@ def _read(
         if shape.tag == "mesh":
             name, scale = str(shape.get("filename")), str(shape.get("scale") or "1 1 1")
             if (name, scale) not in cache:
-                mesh = _mesh(_place(name, file))
+                mesh = _mesh(find(name, beside=file.parent))
                 points = np.asarray(mesh.vertices, dtype=float) * _numbers(scale, 3, 1.0)
                 cache[name, scale] = points, np.asarray(mesh.faces)
             return LinkShape(link, pose, "mesh", np.zeros(0), *cache[name, scale])
@@ -132,19 +131,6 @@ def _read(
             ]
             return LinkShape(link, pose, shape.tag, np.concatenate(size), no_points, no_points)
     return None
-
-
-def _place(name: str, beside: Path) -> Path:
-    """The mesh's file; `package://NAME/…` is also found in a folder NAME above the description, or
-    next to a folder above it."""
-    if name.startswith("package://"):
-        package, _, inner = name.removeprefix("package://").partition("/")
-        for folder in beside.resolve().parents:
-            if folder.name == package and os.path.isfile(folder / inner):
-                return folder / inner
-            if os.path.isfile(folder / package / inner):
-                return folder / package / inner
-    return find(name, beside=beside.parent)
 
 
 def _mesh(path: Path) -> Any:

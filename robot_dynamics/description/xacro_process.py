@@ -18,6 +18,15 @@ LONGEST = 20.0
 
 _CHILD = """
 import sys, xacro
+from xacro import substitution_args
+from pathlib import Path
+
+def share(package):
+    from robot_dynamics.description.packages import share
+    try:
+        return str(share(package, f"$(find {package})", Path(sys.argv[1]).parent))
+    except Exception as error:
+        sys.exit(str(error))
 
 class Arguments(dict):
     unused = set()
@@ -30,6 +39,7 @@ class Arguments(dict):
         self.unused.discard(name)
         return super().__getitem__(name)
 
+substitution_args._eval_find = share
 arguments = Arguments(each.split(":=", 1) for each in sys.argv[2:])
 Arguments.unused = set(arguments)
 try:
