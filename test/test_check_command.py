@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -194,3 +195,12 @@ def test_a_transmission_alone_is_told_from_a_rotor(checked):
     assert found["gears"] == {"q2": {"q2": 50.0}}
     assert found["sound"], "the inertia about its axis is all that a data sheet gives"
     assert "gear without rotor inertia: q2: 50 of q2" in checked(content)[1]
+
+
+def test_a_warning_about_the_loops_is_given_once(tmp_path, capsys):
+    described = (CONFIG / "five_bar.yaml").read_text()
+    file = tmp_path / "robot.yaml"
+    file.write_text(re.sub(r"^home:", "near: {qa1: -2.0}\nhome:", described, flags=re.M))
+    assert main(["check", str(file)]) == 0
+    printed = "".join(capsys.readouterr())
+    assert printed.count("away from what `near` says") == 1

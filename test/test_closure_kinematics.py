@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import closed_robots
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from closed_robots import ClosedChain, Oracle
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
+from robot_dynamics.closure.dynamics import continuation
 from robot_dynamics.errors import ClosureError
 from robot_dynamics.mechanism import Pose
 
@@ -172,9 +175,38 @@ def test_a_batch_is_its_states(tmp_path):
 def test_out_of_reach_is_said_and_the_next_state_is_solved_all_the_same():
     chain = ClosedChain(rd.load(CONFIG / "five_bar.yaml"))
     before = chain.forward_kinematics(chain.home.q_a).q_r
-    with pytest.raises(ClosureError, match=r"don't close at qa1=.*qa2=.*ends at qa1=.*condition"):
+    with pytest.raises(
+        ClosureError, match=r"don't close at qa1=.*qa2=.*ends after [\d.]+ % of it.*condition"
+    ):
         chain.forward_kinematics([np.pi, 0.0])  # the tips are 0.7 m apart, the forearms 0.35 m each
     assert chain.forward_kinematics(chain.home.q_a).q_r == pytest.approx(before, abs=CLOSED)
+
+
+def test_a_path_too_long_for_one_call_is_followed_by_the_next_ones(monkeypatch):
+    chain = ClosedChain(rd.load(CONFIG / "delta.yaml"))
+    target = np.add(chain.home.q_a, [0.9, 0.7, 0.5])
+    expected = chain.forward_kinematics(target).q_r
+    chain.reset()
+    # certified steps alone, and three of them in a call
+    monkeypatch.setattr(continuation, "MOST_STRIDES", 0)
+    monkeypatch.setattr(continuation, "MOST_STEPS", 3)
+    shares = []
+    while True:
+        try:
+            found = chain.forward_kinematics(target).q_r
+            break
+        except ClosureError as error:
+            said = re.search(
+                r"ends after ([\d.]+) % of it.*: it is too long for one call", str(error)
+            )
+            shares.append(float(said[1]))
+            assert len(shares) < 20
+    assert len(shares) > 5
+    assert shares == sorted(shares)  # what remains is shorter each time
+    assert found == pytest.approx(expected, abs=CLOSED)
+    chain.reset()
+    batch = chain.forward_kinematics([target]).q_r  # other steps
+    assert batch[0] == pytest.approx(expected, abs=CLOSED)
 
 
 def test_a_pose_that_cannot_be_had_is_said():

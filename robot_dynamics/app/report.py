@@ -15,7 +15,7 @@ from ..description.files import find, read_text
 from ..description.lines import yaml_line
 from ..description.schema import mistakes
 from ..description.yaml_text import plain
-from ..errors import DescriptionError, listed
+from ..errors import ClosureWarning, DescriptionError, listed
 from ..mechanism import Friction, Link, Mechanism, Rotor
 from ..outputs import (
     ACTUATED,
@@ -141,7 +141,9 @@ def report(source: str, *, strict: bool = False) -> Output:
         DescriptionError: the description is invalid, or, with `strict`, gives a warning.
     """
     mechanism, found = survey(source, strict=strict)
-    found |= agreement(mechanism)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClosureWarning)  # the survey has them
+        found |= agreement(mechanism)
     return Output(found, text(found))
 
 

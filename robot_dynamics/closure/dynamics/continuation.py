@@ -46,6 +46,10 @@ class _Here(threading.local):
 
     origin: Floats | None = None
     memory: Floats = np.zeros(0)
+    base: Floats | None = None
+    """The memory from which a path was too long for one call"""
+    end: Floats = np.zeros(0)
+    """The memory where that path ended"""
 
 
 class Continuation:
@@ -212,7 +216,7 @@ class Continuation:
             if not np.isfinite(q).all():
                 return self._configuration(memory), np.asarray(False), np.asarray(0.0)
             most = MOST_STEPS if self._k == self._a else MOST_STEPS_OF_READINGS
-            memory, doubt = self._reached(q, memory, origin, most)
+            memory, doubt = self._reached(q, self._nearest(q, memory), origin, most)
             self._keep(memory, origin)
             return self._configuration(memory), _VALID, np.asarray(doubt)
         valid = np.asarray(np.isfinite(q).all(axis=-1))
@@ -251,6 +255,17 @@ class Continuation:
         here.memory, here.origin = memory, origin
         if origin is self._origin:
             self._latest = memory
+
+    def _nearest(self, q: Floats, memory: Floats) -> Floats:
+        """This memory, or the end of the unfinished path from it if that is nearer to q (k,)."""
+        if self._here.base is not memory:
+            return memory
+
+        def distance(each: Floats) -> float:
+            way = self._solver.way(self._configuration(each)[: self._k], q)
+            return float(abs(way / self._solver.scale[: self._k]).max())
+
+        return min(memory, self._here.end, key=distance)
 
     def _next(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, origin: Floats) -> Floats | None:
         """The memory of one state near the last, which starts with its torques; None: not near."""
@@ -337,9 +352,13 @@ class Continuation:
         self, q: Floats, memory: Floats, origin: Floats, most: int
     ) -> tuple[Floats, float]:
         """(memory at q, how near it may be to a singularity), in a bounded number of steps."""
+        unfinished: list[Floats] = []
         try:
-            return self._reached_directly(q, memory, origin, most)
+            return self._reached_directly(q, memory, origin, most, unfinished.append)
         except ClosureError as failure:
+            if unfinished:
+                end = self._memory_at(self._checked(unfinished[0], origin), origin)
+                self._here.base, self._here.end = self._memory(origin), end
             back = self._configuration(origin)[: self._k]
             if memory is origin or not np.isfinite(q).all():
                 raise
@@ -356,12 +375,23 @@ class Continuation:
             # joints that differ by whole turns are the same configuration
             if not (abs(np.sin(off / 2)) <= _SAME).all():
                 raise
-            return self._reached_directly(q, home, origin, most)
+            try:
+                return self._reached_directly(q, home, origin, most)
+            except ClosureError:
+                raise failure from None
 
     def _reached_directly(
-        self, q: Floats, memory: Floats, origin: Floats, most: int
+        self,
+        q: Floats,
+        memory: Floats,
+        origin: Floats,
+        most: int,
+        unfinished: Callable[[Floats], object] = lambda _: None,
     ) -> tuple[Floats, float]:
-        """`_reached` without a detour: strides while they are certain, then certified steps."""
+        """`_reached` without a detour: strides while they are certain, then certified steps.
+
+        If there are too few of these, `unfinished` is called with the q_r (n_r,) that was reached.
+        """
         start, k = self._configuration(memory), self._k
         way = self._solver.way(start[:k], q)
         if not float(abs(way / self._solver.scale[:k]).max()) <= FARTHEST:
@@ -383,7 +413,7 @@ class Continuation:
             memory = np.array(memory)
             self._configuration(memory)[:] = found
             return memory, 0.0
-        found = self._solver.forward_kinematics(q, found, most)
+        found = self._solver.forward_kinematics(q, found, most, unfinished)
         return self._memory_at(self._checked(found, origin), origin), np.inf
 
     def _read(self, q: Floats, start: Floats, origin: Floats, most: int) -> Floats:

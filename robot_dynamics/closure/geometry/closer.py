@@ -5,6 +5,7 @@ least squares."""
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,13 @@ class Closer:
         """
         return KinematicState(self.mobility, q_r, np.zeros_like(q_r) if qd_r is None else qd_r)
 
-    def forward_kinematics(self, known: Floats, start: Floats, most: int = MAX_STEPS) -> Floats:
+    def forward_kinematics(
+        self,
+        known: Floats,
+        start: Floats,
+        most: int = MAX_STEPS,
+        unfinished: Callable[[Floats], object] = lambda _: None,
+    ) -> Floats:
         """The closed configuration q_r (n_r,) whose first joints are at given positions.
 
         If more than the actuated joints are known, the others are fitted by least squares. At most
@@ -87,6 +94,8 @@ class Closer:
             known: (k,) positions of the first joints of q_r, rad or m.
             start: (n_r,) a configuration nearby, from which the path is followed.
             most: number of steps to try.
+            unfinished: called with the q_r that was reached, on the assembly mode of start, if the
+                motors alone are known and there were too few steps.
 
         Raises:
             ClosureError: the loops can't be closed there on the assembly mode of start, or not
@@ -116,12 +125,14 @@ class Closer:
                     known,
                     "sensors that agree with the loops",
                 )
-            or_far = "" if steps_left else ", or too far for one call"
+            why = "the target is out of reach or beyond a singularity"
+            if not steps_left:
+                unfinished(stuck.q_r)
+                why = "it is too long for one call"
             raise self.geometry.refusal(
                 f"closure: the loops don't close at {self.named(known)}: the path from the last "
-                f"state ends at {self.named(stuck.q_a)}, at a condition number of "
-                f"{float(stuck.condition):.3g}; the target is out of reach or beyond a "
-                f"singularity{or_far}",
+                f"state ends after {100 * reached:.3g} % of it, at a condition number of "
+                f"{float(stuck.condition):.3g}: {why}",
                 known,
                 "a configuration on the assembly mode of home",
             )
