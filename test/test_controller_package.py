@@ -199,6 +199,15 @@ def test_a_shipped_urdf_computes_the_same(compiled):
 
 
 @needs_compiler
+@pytest.mark.parametrize("rounded", ["1.5708", "1.570796"])
+def test_a_payload_behind_a_rounded_right_angle_computes_the_same(rounded, compiled, tmp_path):
+    file = tmp_path / "robot.urdf"
+    text = (URDF / "six_axis.urdf").read_text()
+    file.write_text(re.sub(r'rpy="[^"]*"', f'rpy="{rounded} 0 -{rounded}"', text))
+    check(compiled(file), file, anywhere)
+
+
+@needs_compiler
 @pytest.mark.parametrize("formulation", ["gibbs_appell", "murphy", "lagrange_euler"])
 @pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
 def test_all_formulations_and_rotors_compute_the_same(formulation, rotors, compiled, tmp_path):

@@ -26,6 +26,8 @@ from ..scalar import Floats
 MOMENTS = 10
 _ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _ROUNDING = 1e-9
+_WHOLE = 2e-15
+"""Relative to a parameter: how far a difference of it may be from a whole number by rounding"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Parameters:
         pulled = [values(replace(mechanism, gravity=axis)) - weightless for axis in np.eye(3)]
         return cls(
             tuple(described.tolist()),
-            _rows(np.array(pulled).T),
+            _rows(np.array(pulled).T, described),
             tuple(_load(mechanism, values, link, described) for link in links),
         )
 
@@ -120,7 +122,7 @@ def _load(
     trial = np.array([2.0, 0.3, -0.2, 0.1, 0.5, 0.6, 0.7, 0.01, 0.02, -0.03])
     with_trial = loaded(trial)
     if _close(described + columns @ trial, with_trial):
-        return Load(_rows(columns), None)
+        return Load(_rows(columns, before), None)
     touched = np.flatnonzero(abs(with_trial - described) > 0)
     block = int(touched[0])
     if touched[-1] >= block + MOMENTS:
@@ -135,15 +137,21 @@ def _load(
     columns = np.array([as_moments(each) - start for each in with_one]).T
     if not _close(as_moments(described) + columns @ trial, as_moments(with_trial)):
         raise InputError(f"{link}: a payload is not linear", name="link", value=link)
-    return Load(_rows(columns), block)
+    return Load(_rows(columns, start), block)
 
 
 def _close(found: Floats, expected: Floats) -> bool:
     return bool(abs(found - expected).max(initial=0.0) <= _ROUNDING * (1 + abs(expected).max()))
 
 
-def _rows(columns: Floats) -> tuple[tuple[int, tuple[float, ...]], ...]:
-    """The rows that are not zero; coefficients that are rounded whole numbers are made exact."""
+def _rows(columns: Floats, parameters: Floats) -> tuple[tuple[int, tuple[float, ...]], ...]:
+    """The rows that are not zero; coefficients that are rounded whole numbers are made exact.
+
+    Args:
+        columns: differences of parameters.
+        parameters: some of these, one for each row.
+    """
     whole = np.round(columns)
-    neat = np.where(abs(columns - whole) < _ROUNDING, whole, columns)
+    rounding = _WHOLE * (1 + abs(parameters[:, None]))
+    neat = np.where(abs(columns - whole) < rounding, whole, columns)
     return tuple((i, tuple(row.tolist())) for i, row in enumerate(neat) if row.any())
