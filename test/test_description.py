@@ -289,6 +289,16 @@ def test_a_file_of_macros_alone_is_named(tmp_path):
     refused(file, "links: found 'none'", "xacro macros")
 
 
+def test_a_xacro_that_refers_to_packages_needs_a_workspace(tmp_path, monkeypatch):
+    file = tmp_path / "robot.xacro"
+    namespace = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    file.write_text(
+        f'<robot name="r" {namespace}><xacro:include filename="$(find arms)/a.xacro"/></robot>'
+    )
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    refused(file, "robot.xacro: xacro: it refers to ROS packages: source the setup file")
+
+
 def test_a_wrong_argument_of_a_xacro_is_named(arguments):
     refused(
         f"{arguments} heavy:=2 neme:=left", "no argument is called 'neme'", "heavy, name, spare"

@@ -73,6 +73,8 @@ def expanded(path: Path) -> str:
         last = one_line(told, 300)
         if "Undefined substitution argument" in last:
             last += f"; arguments follow the path: '{where} NAME:=VALUE …'"
+        if "'AMENT_PREFIX_PATH' is not set" in last:
+            last = "it refers to ROS packages: source the setup file of the workspace that has them"
         raise DescriptionError(f"{where}: xacro: {last}", name=where)
     if len(text) > MOST_BYTES:
         raise wrong(DescriptionError, f"{where}: bytes", len(text), f"at most {MOST_BYTES}")
