@@ -43,6 +43,7 @@ from robot_dynamics.identification.preparation import (
     Samples,
     _unsaturated,
     differences,
+    even,
     prepare,
 )
 from robot_dynamics.identification.quality import far_off
@@ -520,6 +521,24 @@ def test_filtering_keeps_the_motion_and_takes_the_noise():
     raw = plain.tau[at] - smooth.unfiltered
     assert (off.std(axis=0) < 0.5 * raw.std(axis=0)).all()
     np.testing.assert_allclose(smooth.qdd, plain.qdd[at], atol=0.02 * np.abs(plain.qdd).max())
+
+
+def test_recorded_rates_are_judged_over_all_stretches():
+    """The first one is at rest: its rates are 0, its positions flicker by their last digit."""
+    stream = recording(rd.load(ARM), 20.0, 100.0, noise=0.01).streams[0]
+    rest = np.round(stream.position[:1] + 1e-4 * np.random.default_rng(0).random((40, 3)), 4)
+    whole = Stream(
+        stream.names,
+        np.concatenate([0.01 * np.arange(40), stream.time + 10.0]),
+        np.concatenate([rest, np.round(stream.position, 4)]),
+        np.concatenate([np.zeros((40, 3)), stream.velocity]),
+        np.concatenate([stream.effort[:1] + 0.01 * rest, stream.effort]),
+    )
+    raw = even(Recording("log", (whole,)), "abc")
+    assert not [note for note in raw.notes if "velocities" in note]
+    (_, first), (_, second) = raw.pieces
+    assert not first.velocity.any()
+    np.testing.assert_allclose(second.velocity, stream.velocity, atol=1e-6)
 
 
 def test_a_limit_holds_efforts_for_longer_than_they_usually_stay():
