@@ -34,6 +34,7 @@ from robot_dynamics.identification.bodies import (
     reference,
 )
 from robot_dynamics.identification.contacts import Contact, contacts, words
+from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.errors import Errors
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET
@@ -539,6 +540,21 @@ def test_recorded_rates_are_judged_over_all_stretches():
     (_, first), (_, second) = raw.pieces
     assert not first.velocity.any()
     np.testing.assert_allclose(second.velocity, stream.velocity, atol=1e-6)
+
+
+def test_validation_takes_the_filter_of_the_fit_where_it_is_as_good():
+    truth = changed(rd.load(ARM), seed=3)
+    log = recording(truth, 20.0, 100.0, noise=0.02)
+    other = replace(recording(truth, 10.0, 100.0, noise=0.3, seed=5), source="other")
+    unknowns, raw = Unknowns.of(rd.load(ARM)), even(other, "abc")
+    own = choose(unknowns, raw)
+    assert choose(unknowns, raw, wanted=17.0).cutoff == 17.0
+    assert choose(unknowns, raw, wanted=float("inf")).cutoff is None
+    assert choose(unknowns, raw, wanted=0.5).cutoff == own.cutoff
+    cutoffs = rd.identify(ARM, log, validate=other).cutoffs
+    assert cutoffs["other"] == cutoffs[log.source] != own.cutoff
+    # the one that is fitted keeps its own
+    assert rd.identify(ARM, [log, other], validate=other).cutoffs["other"] == own.cutoff
 
 
 def test_a_limit_holds_efforts_for_longer_than_they_usually_stay():

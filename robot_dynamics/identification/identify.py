@@ -267,6 +267,8 @@ def identify(
         progress("fitting")
         unknowns = work.unknowns(joints)
         fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
+        only = {place(each) for each in judges} - {place(each) for each in sources}
+        work = replace(work, wanted=_usual_cutoff(used), judges=frozenset(only))
         doubtful, mixture = _suspects(passes, work, unknowns, normal, fitting)
         sure = [each for each in doubtful if each.sure]
         if sure:
@@ -518,6 +520,12 @@ def _choosing(sources: Mapping[int, Source]) -> dict[int, Source]:
         return {}
     order = sorted(sources, key=lambda k: place(sources[k]))
     return {k: sources[k] for k in order[:: -(-len(order) // FEW)]}
+
+
+def _usual_cutoff(used: Sequence[Reduced]) -> float:
+    """Hz, the median of the recordings' cut-offs; infinite: not filtered."""
+    cutoffs = sorted(math.inf if each.cutoff is None else each.cutoff for each in used)
+    return cutoffs[(len(cutoffs) - 1) // 2]
 
 
 def _judged(

@@ -89,6 +89,11 @@ class Work:
     """Whether efforts are those of motors (see `motors`)"""
     chose: frozenset[str] = frozenset()
     """The recordings that choose even so, by `place`"""
+    wanted: float | None = None
+    """Hz, the cut-off of the recordings that are fitted (infinite: not filtered), which `judges`
+    take if it is as good as their own"""
+    judges: frozenset[str] = frozenset()
+    """The recordings that only validate, by `place`"""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_unknowns": {}}
@@ -120,7 +125,8 @@ class Work:
             prepared = raw.filtered(self.shared.cutoff)
         else:
             with one_blas_thread():
-                choice = choose(self.unknowns(raw.joints), raw, 1 - self.held_out)
+                wanted = self.wanted if place(source) in self.judges else None
+                choice = choose(self.unknowns(raw.joints), raw, 1 - self.held_out, wanted)
             prepared = raw.filtered(choice.cutoff)
             prepared = replace(prepared, choice=choice, octaves=octaves(raw))
         if self.cache is not None:
