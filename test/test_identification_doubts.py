@@ -156,7 +156,10 @@ def test_friction_that_drives_is_fitted_and_said(driven):
     [
         ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, 0.3], True),
         ([0.5, 0.6], [0.1, 0.6], [-0.2, -0.3], [0.2, 0.3], True),
-        ([0.5, 0.6], [0.1, 0.61], [-0.2, -0.3], [0.2, 0.3], False),  # one is explained worse
+        ([0.5, 0.1], [0.1, 0.12], [-0.2, -0.3], [0.2, 0.3], True),  # one a little worse
+        ([0.5, 0.1], [0.1, 0.14], [-0.2, -0.3], [0.2, 0.3], False),  # one is explained worse
+        ([0.5, 0.1], [0.49, 0.11], [-0.2, -0.3], [0.2, 0.3], False),  # worse in the mean
+        ([0.5, 0.1], [0.1, 0.11], [0.2, 0.0], [0.0, -0.009], False),  # no friction tells
         ([0.5, 0.95], [0.1, 0.92], [-0.2, -0.3], [0.2, 0.3], False),  # nothing explains one
         ([0.1, 0.15], [0.1, 0.1], [-0.2, 0.3], [0.2, 0.3], False),  # one brakes as it is
         ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, -0.3], False),  # one drives, turned

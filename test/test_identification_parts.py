@@ -721,6 +721,16 @@ def test_efforts_of_another_unit_are_told(factor, told):
         assert 0.5 < ratio / factor < 2.0
 
 
+def test_bodies_torques_of_the_opposite_sign_are_told():
+    robot = rd.load(ARM)
+    upside_down = replace(robot, gravity=tuple(-np.asarray(robot.gravity)))
+    warned = rd.identify(robot, recording(upside_down, 12.0, 100.0, noise=0.02)).warnings
+    (told,) = (words for words in warned if "times those of the described bodies" in words)
+    assert re.match(r"the bodies' torques are -[0-9.]+ times", told)
+    assert "--effort-scale JOINT:-1 for every joint" in told
+    assert "is the base mounted otherwise than described" in told
+
+
 def test_many_turns_of_a_joint_without_limits_are_no_fault():
     robot = endless(rd.load(ARM))
     truth = changed(robot, seed=3)

@@ -141,9 +141,9 @@ def doubts(
 def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
     """Whether all efforts have the opposite sign.
 
-    Where every joint's friction says so, it is enough that no error grows when they are negated.
-    Otherwise errors have to become `TWICE` as small, in the geometric mean, and friction must not
-    drive then.
+    Where every joint's friction says so, it is enough that errors do not grow in the geometric
+    mean when they are negated, and none to more than `ALIKE` times as much. Otherwise they have to
+    become `TWICE` as small, none may grow, and friction must not drive then.
 
     Args:
         before: (n,) relative error of each joint with the efforts as they are.
@@ -152,10 +152,11 @@ def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> boo
             negative where it drives the joint.
         brakes: (n,) the same with all efforts negated.
     """
-    if len(before) < 2 or not (after <= np.minimum(before, BLIND)).all():
+    if len(before) < 2 or not (after <= np.minimum(ALIKE * before, BLIND)).all():
         return False
-    driven = (drives < -FINEST).all() and (brakes > FINEST).all()
-    clear = (brakes > -FINEST).all() and np.log(before / after).mean() > math.log(TWICE)
+    less = np.log(before / after).mean()
+    driven = less >= 0 and (drives < -FINEST).all() and (brakes > FINEST).all()
+    clear = less > math.log(TWICE) and (after <= before).all() and (brakes > -FINEST).all()
     return bool(driven or clear)
 
 

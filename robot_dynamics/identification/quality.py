@@ -179,7 +179,13 @@ def other_unit(fit: Fit) -> Iterator[str]:
     # the factor of the described bodies' torques that is closest to the identified bodies'
     seen = fit.information[:block, :block] @ described
     own, other = float(described @ seen), float(fit.x[:block] @ seen)
-    if not own / FAR_OFF <= other <= FAR_OFF * own:
+    if other < 0:
+        yield (
+            f"the bodies' torques are {other / own:.2g} times those of the described bodies, the "
+            "opposite: do all efforts have the opposite sign (--effort-scale JOINT:-1 for every "
+            "joint), or is the base mounted otherwise than described?"
+        )
+    elif not own / FAR_OFF <= other <= FAR_OFF * own:
         yield (
             f"the bodies' torques are {other / own:.2g} times those of the described bodies: are "
             "the efforts in N·m (forces in N)? --effort-scale converts them; or are the described "
