@@ -14,7 +14,7 @@ from test_identification import ARM, heavier
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import DescriptionError, RecordingError
-from robot_dynamics.identification import Recording, identify
+from robot_dynamics.identification import Recording, Stream, identify
 from robot_dynamics.identification.doubts import surely_worse, turned
 from robot_dynamics.identification.files import save
 from robot_dynamics.identification.selection import _Scored, nothing
@@ -95,6 +95,30 @@ def test_a_joint_that_is_sure_is_believed(described, log):
     right = identify(described, wrong, cutoff=10.0, effort_scale={name: -1.0})
     assert right.doubts == ()
     assert right.errors.relative.max() < 0.1
+
+
+def test_static_friction_of_a_joint_that_stands_still_is_no_wrong_sign(described, truth):
+    """A brake holds the first joint, whose motor may show any part of its torque."""
+    time, q, qd, qdd = motion(6, 20.0, 100.0)
+    for values in (q, qd, qdd):
+        values[:, 0] = 0.0
+    tau = rd.InverseDynamics(truth)(q, qd, qdd)
+    tau *= 1 + 0.02 * np.random.default_rng(0).normal(size=tau.shape)
+    name = described.joint_names[0]
+
+    def found(times: float):
+        effort = np.column_stack([times * tau[:, 0], tau[:, 1:]])
+        log = Recording("held", (Stream(described.joint_names, time, q, qd, effort),))
+        return identify(described, log, cutoff=10.0)
+
+    result, unmeasured = found(-0.3), found(np.nan)
+    assert [(each.joint, each.factor, each.sure) for each in result.doubts] == [(name, 1.0, True)]
+    said = [words for words in result.warnings if words.startswith(name)]
+    assert "static friction may take any part" in said[0]
+    assert not any("--effort-scale" in words for words in said)
+    np.testing.assert_allclose(
+        result.errors.relative[1:], unmeasured.errors.relative[1:], atol=0.005
+    )
 
 
 def test_two_wrong_signs_are_both_named(described, log):

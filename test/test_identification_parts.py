@@ -35,9 +35,9 @@ from robot_dynamics.identification.bodies import (
 )
 from robot_dynamics.identification.contacts import Contact, contacts, words
 from robot_dynamics.identification.cutoff import choose
-from robot_dynamics.identification.errors import Errors
+from robot_dynamics.identification.errors import Errors, Misses
 from robot_dynamics.identification.fleet import Sum
-from robot_dynamics.identification.friction_laws import OFFSET
+from robot_dynamics.identification.friction_laws import OFFSET, SLIDING
 from robot_dynamics.identification.identified import refuse_nonsense
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
 from robot_dynamics.identification.preparation import (
@@ -47,8 +47,9 @@ from robot_dynamics.identification.preparation import (
     even,
     prepare,
 )
-from robot_dynamics.identification.quality import far_off
+from robot_dynamics.identification.quality import Excitation, far_off, lost, warnings
 from robot_dynamics.identification.recording import Recording, Stream
+from robot_dynamics.identification.selection import SLOW
 from robot_dynamics.identification.solve import Prior, inverted, minimise, solved
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
@@ -672,11 +673,13 @@ def test_what_no_model_explains_is_blamed_on_positions_before_the_filter():
             refuse_nonsense(errors, causes)
 
 
-def misses(after, before) -> Errors:
-    """Errors relative to torques of 2 N·m."""
+def misses(after, before, still=()) -> Errors:
+    """Errors relative to torques of 2 N·m; of the joints in `still` that stand still."""
     after, before = 2 * np.array(after), 2 * np.array(before)
     torque = np.where(np.isnan(after), np.nan, 2.0)
-    return Errors(("a", "b")[: len(after)], 1.0, torque, before, after, after)
+    joints = ("a", "b")[: len(after)]
+    stood = np.array([joint in still for joint in joints])
+    return Errors(joints, 1.0, torque, before, after, after, stood)
 
 
 @pytest.mark.parametrize(
@@ -691,6 +694,35 @@ def misses(after, before) -> Errors:
 )
 def test_a_fit_loses_where_it_is_worse_in_the_mean_by_more_than_two_percent(after, before, lost):
     assert identified.loses(misses(after, before)) == lost
+
+
+def test_a_joint_that_stands_still_tells_no_model_from_another():
+    assert not identified.loses(misses([0.1, 8.0], [0.3, 0.5], still="b"))
+    assert identified.loses(misses([0.4, 0.5], [0.3, 8.0], still="b"))
+    assert identified.loses(misses([0.5], [0.3], still="a"))  # nothing else tells
+    assert misses([0.1, 8.0], [0.3, 0.5], still="b").means == pytest.approx((0.1, 0.3))
+    (told,) = identified.stays("bodies", misses([0.4, 0.5], [0.3, 8.0], still="b"))
+    assert "(error 30.0 % against 40.0 %, mean over moving joints)" in told
+    errors = misses([0.6, 8.0], [0.3, 0.5], still="b")
+    assert [words.split(":")[0] for words in lost(errors)] == ["a"]
+    said = list(warnings(Excitation(4, 4.0, 1.0), errors, np.ones(2)))
+    assert [words.split(":")[0] for words in said] == ["a", "b stands still in the held-out motion"]
+
+
+@pytest.mark.parametrize("sliding", [False, True])
+def test_a_joint_stands_still_below_a_hundredth_of_a_radian_per_second(sliding):
+    joint = "prismatic" if sliding else "revolute"
+    robot = rd.load(
+        f'''<robot name="one"><link name="base"/><link name="tip"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="a" type="{joint}">
+        <parent link="base"/><child link="tip"/><axis xyz="0 0 1"/>
+        <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'''
+    )
+    slow = SLOW * (SLIDING if sliding else 1.0)
+    for rate, still in ((0.99 * slow, True), (1.01 * slow, False)):
+        sums = Misses(np.array([[8.0], [2.0], [2.0], [2.0], [2.0 * rate**2]]), np.array([2.0]), 1.0)
+        assert sums.errors(robot).still.tolist() == [still]
 
 
 def test_what_is_kept_is_told_with_both_errors():

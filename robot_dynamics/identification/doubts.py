@@ -16,7 +16,9 @@ efforts look wrong. A doubt is therefore certain only if the factor reduces the 
 if no robot explains the efforts as recorded. For the latter, bodies may be inconsistent and
 friction may drive; the doubt is certain if the errors of all joints together are nevertheless
 larger than with the factor, on every held-out part of the time. Efforts in certain doubt are
-excluded from the fit; others are fitted as they are.
+excluded from the fit; others are fitted as they are. Of a joint that stands still, static
+friction may take any part of the torque: in certain doubt its efforts are excluded, too, but need
+no factor.
 """
 
 from __future__ import annotations
@@ -31,11 +33,13 @@ import numpy as np
 from .friction_laws import PLAIN, law
 from .normal_equations import NormalEquations, approached
 from .recording import Floats
-from .selection import WITHOUT_OFFSET, Drive, embedding
+from .selection import WITHOUT_OFFSET, Drive, embedding, stands_still
 from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
 OPPOSITE = "have the opposite sign"
+STATIC = "are not its torques, of which static friction may take any part, as it stands still"
+VISCOUS = PLAIN.index("viscous")
 FREE = PLAIN.index("offset")
 """Index of the one number of the plain law that may have any sign"""
 FINEST = 0.01
@@ -87,6 +91,11 @@ class Doubt:
             given: the factor that was already applied to the efforts.
         """
         scale = self.factor * given
+        if self.why == STATIC:
+            return (
+                f"{self.joint}: its efforts {self.why}: the best model leaves "
+                f"{100 * self.before:.3g} % of them unexplained. They were excluded from the fit"
+            )
         if not self.sure:
             return (
                 f"{self.joint}: its efforts may {self.why.replace('are', 'be', 1)}. Given the "
@@ -130,12 +139,15 @@ def doubts(
         next_one = trial.clearest(believed)
         if next_one is None:
             return tuple(found), missed
-        if trial.explained(next_one):
-            next_one = replace(next_one, sure=False)
-            believed.add(next_one.joint)
-        else:
+        certain = not trial.explained(next_one)
+        if certain:
             trial.leave_out(next_one.joint)
-        found.append(next_one)
+        else:
+            believed.add(next_one.joint)
+        if not trial.still[next_one.joint]:
+            found.append(replace(next_one, sure=certain))
+        elif certain:
+            found.append(replace(next_one, factor=1.0, why=STATIC, after=next_one.before))
 
 
 def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
@@ -204,19 +216,24 @@ class _Trial:
         self._limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
         edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
         self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
+        squares = [np.diag(gram)[own] for gram, own in zip(self.gram, self.own, strict=True)]
+        self.still = {
+            joint: stands_still(unknowns.mechanism, joint, each[VISCOUS], each[FREE])
+            for joint, each in zip(self.joints, squares, strict=True)
+        }
 
     def leave_out(self, joint: str) -> None:
         """Exclude this joint's efforts from now on."""
         self.used.remove(self.joints.index(joint))
 
     def all_turned(self) -> tuple[tuple[Doubt, ...], float]:
-        """(all joints, if every joint's friction would drive it with the efforts as they are, and
-        no joint's error grows when all efforts are negated; the largest error with the efforts as
-        they are)."""
+        """(all joints, if those that move say that all efforts have the opposite sign; the largest
+        error with the efforts as they are)."""
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
         most = float(before.max(initial=0.0))
-        if not turned(before, after, drives, brakes):
+        moving = np.array([not self.still[self.joints[j]] for j in self.used], dtype=bool)
+        if not turned(before[moving], after[moving], drives[moving], brakes[moving]):
             return (), most
         every = zip(self.used, before, after, strict=True)
         return tuple(

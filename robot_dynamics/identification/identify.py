@@ -272,9 +272,7 @@ def identify(
         doubtful, mixture = _suspects(passes, work, unknowns, normal, fitting)
         sure = [each for each in doubtful if each.sure]
         if sure:
-            normal = normal.without([joints.index(each.joint) for each in sure])
-            if not normal.count.any():
-                raise RecordingError(_all_in_doubt(sure, work.effort_scale), name="recording")
+            normal = _without(passes, work, normal, joints, sure, fitting)
         with one_blas_thread():
             found = fit(unknowns, normal)
         model = mechanism_of(found)
@@ -355,6 +353,29 @@ def identify(
             mixed=mixture,
             zeros=turned,
         )
+
+
+def _without(
+    passes: _Passes,
+    work: Work,
+    normal: NormalEquations,
+    joints: tuple[str, ...],
+    doubtful: Sequence[Doubt],
+    recordings: Mapping[int, Source],
+) -> NormalEquations:
+    """The normal equations without the doubtful efforts, which do not affect the samples' weights
+    either.
+
+    Raises:
+        RecordingError: no efforts are left.
+    """
+    if not normal.without([joints.index(each.joint) for each in doubtful]).count.any():
+        raise RecordingError(_all_in_doubt(doubtful, work.effort_scale), name="recording")
+    reduction = Reduction(work, joints, frozenset(each.joint for each in doubtful))
+    total: Sum[NormalEquations] = Sum()
+    for _, (equations, _) in passes.over("reducing", reduction, recordings):
+        total.add(equations)
+    return total.value()
 
 
 def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
@@ -565,9 +586,8 @@ def _judged(
         for k, traces in sorted(passes.over("showing", show, dict(enumerate(shown))))
         for trace in traces
     ]
-    joints = described.joint_names
     return (
-        unseen.value().errors(joints), fitted.value().errors(joints), tuple(found),
+        unseen.value().errors(described), fitted.value().errors(described), tuple(found),
         [told[k] for k in sorted(told)],
         tuple(each for _, some in sorted(touched.items()) for each in some), lacking.value(),
     )  # fmt: skip

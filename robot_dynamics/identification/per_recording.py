@@ -172,11 +172,17 @@ class Reduction:
     work: Work
     joints: tuple[str, ...] | None = None
     """The joints to take; None: all that were recorded"""
+    excluded: frozenset[str] = frozenset()
+    """The joints whose efforts are not used"""
 
     def __call__(self, source: Source) -> tuple[NormalEquations, Reduced]:
         prepared = self.work.prepared(source, self.joints)
         unknowns = self.work.unknowns(prepared.joints)
         seen, _ = self.work.parts(prepared)
+        if self.excluded:
+            used = np.array([name not in self.excluded for name in prepared.joints])
+            stretches = (replace(each, usable=each.usable & used) for each in seen.stretches)
+            seen = replace(seen, stretches=tuple(stretches))
         prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         q = np.concatenate([each.q for each in prepared.stretches])
         with one_blas_thread():

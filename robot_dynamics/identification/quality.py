@@ -217,7 +217,15 @@ def warnings(
             "parameters; the rest stay near the description: record longer, with all joints "
             "moving at once, faster, and in more varied poses"
         )
-    yield from unexplained(joints, unseen.relative, explained)
+    still = [joint for joint, stood in zip(joints, unseen.still, strict=True) if stood]
+    yield from unexplained(joints, unseen.relative, [*explained, *still])
+    if still:
+        one = len(still) == 1
+        yield (
+            f"{', '.join(still)} {'stands' if one else 'stand'} still in the held-out motion: "
+            f"static friction may take any part of {'its' if one else 'their'} torque, so "
+            f"{'its error says' if one else 'their errors say'} little"
+        )
 
 
 def unexplained(
@@ -240,11 +248,11 @@ def unexplained(
 
 
 def lost(unseen: Errors) -> Iterator[str]:
-    """Warnings of joints whose torque the description predicts better, a line each."""
-    for joint, error, before in zip(
-        unseen.joints, unseen.relative, unseen.relative_described, strict=True
+    """Warnings of moving joints whose torque the description predicts better, a line each."""
+    for joint, error, before, still in zip(
+        unseen.joints, unseen.relative, unseen.relative_described, unseen.still, strict=True
     ):
-        if error > 1.05 * before:
+        if error > 1.05 * before and not still:
             yield (
                 f"{joint}: on held-out motion the original description predicts better (error "
                 f"{100 * before:.1f} % against {100 * error:.1f} %); record longer"
