@@ -29,6 +29,7 @@ from .fleet import Fleet, Sum, fleet_at
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .mixed import Mixed, mixed_words
+from .mounting import Mounting
 from .normal_equations import NormalEquations
 from .per_recording import (
     HELD_OUT,
@@ -92,6 +93,8 @@ class Identification(Identified):
     fitted, and all errors of such a joint are computed with the factor applied"""
     mixed: Mixed | None = None
     """Columns that look mixed up in the first recording, where the model explains little"""
+    mounting: Mounting | None = None
+    """How the base looks mounted in the first recording, where the model explains little"""
     zeros: tuple[Zero, ...] = ()
     """By joint, what the recordings say about its encoder's zero; empty where no model explains
     them well enough to say it"""
@@ -350,7 +353,8 @@ def identify(
             kept=keeps,
             contacts=touched,
             doubts=doubtful,
-            mixed=mixture,
+            mixed=mixture if isinstance(mixture, Mixed) else None,
+            mounting=mixture if isinstance(mixture, Mounting) else None,
             zeros=turned,
         )
 
@@ -394,9 +398,10 @@ def _suspects(
     unknowns: Unknowns,
     normal: NormalEquations,
     recordings: Mapping[int, Source],
-) -> tuple[tuple[Doubt, ...], Mixed | None]:
-    """(joints whose efforts need a factor, columns that are mixed up in the first recording). Mixed
-    columns let efforts look as if they needed factors: then there are no others."""
+) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
+    """(joints whose efforts need a factor, columns that are mixed up in the first recording, or how
+    the base looks mounted in it). These let efforts look as if they needed factors: then there are
+    no others."""
     with one_blas_thread():
         doubtful, missed = doubts(unknowns, normal, work.effort_scale)
     if missed <= SUSPECT:

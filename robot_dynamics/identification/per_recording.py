@@ -22,6 +22,7 @@ from .errors import Misses, compared, misses
 from .fleet import located
 from .mixed import Mixed, mixed
 from .motors import at_joints
+from .mounting import Mounting
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even, joined
 from .prepared_cache import PreparedCache
@@ -256,14 +257,14 @@ class Sway:
 
 @dataclass(frozen=True, eq=False)
 class MixedTest:
-    """Finds the columns that are mixed up in a recording."""
+    """Finds the columns that are mixed up in a recording, or another mounting of the base."""
 
     work: Work
     joints: tuple[str, ...]
     factors: Mapping[str, float]
     """By joint, factors that may explain its efforts otherwise"""
 
-    def __call__(self, source: Source) -> Mixed | None:
+    def __call__(self, source: Source) -> Mixed | Mounting | None:
         seen, _ = self.work.parts(self.work.prepared(source, self.joints))
         with one_blas_thread():
             return mixed(self.work.unknowns(self.joints), joined(seen.stretches), self.factors)
