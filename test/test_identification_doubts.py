@@ -121,6 +121,32 @@ def test_static_friction_of_a_joint_that_stands_still_is_no_wrong_sign(described
     )
 
 
+def with_rotors(robot: Mechanism, times: float) -> Mechanism:
+    """The robot with rotors whose inertia is this many times as large."""
+    rotors = tuple(
+        replace(rotor, inertial=replace(rotor.inertial, inertia=times * rotor.inertial.inertia))
+        for rotor in robot.rotors
+    )
+    return replace(robot, rotors=rotors)
+
+
+@pytest.mark.parametrize("times", [0.3, 1.0, 3.0])
+def test_rotors_described_too_light_or_too_heavy_are_no_wrong_signs(truth, times):
+    robot = with_rotors(truth, 10.0)
+    log = recording(robot, 20.0, 100.0, noise=0.02)
+    result = identify(with_rotors(robot, times), log, cutoff=10.0)
+    assert result.doubts == ()
+    assert result.errors.relative.max() < 0.1
+
+
+def test_efforts_of_motors_with_described_gears_are_told(truth):
+    log = recording(truth, 20.0, 100.0, noise=0.02)
+    said = identify(truth, log.scaled(dict.fromkeys(truth.joint_names, 0.01)), cutoff=10.0).warnings
+    scales = " ".join(f"{name}:100" for name in truth.joint_names)
+    assert any(f"(if they are the motors' torques: --effort-scale {scales})" in w for w in said)
+    assert not any("the opposite sign" in words for words in said)
+
+
 def test_two_wrong_signs_are_both_named(described, log):
     names = {described.joint_names[k]: -1.0 for k in (1, 4)}
     result = identify(described, log.scaled(names), cutoff=10.0)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -202,13 +202,19 @@ class _Trial:
         self._bodies = 10 * len(unknowns.bodies)
         parts, n, p = len(normal.square), len(self.joints), E.shape[1]
         self._grams, self._moments = np.empty((parts, n, p, p)), np.empty((parts, n, p))
-        square = normal.square.sum(axis=0)
-        weights = np.minimum(1.0, normal.count / (FINEST**2 * np.maximum(square, 1e-300)))
-        self._squares = weights * normal.square
+        moments, squares = _of_whole_efforts(unknowns, normal)
+        weights = normal.count / (FINEST**2 * np.maximum(squares.sum(axis=0), 1e-300))
+        weights = np.minimum(1.0, weights)
+        self._squares = weights * squares
         for j, places in enumerate(unknowns.places):
             own = E[places]
             self._grams[:, j] = weights[j] * (own.T @ normal.gram[:, j] @ own)
-            self._moments[:, j] = weights[j] * (normal.moment[:, j] @ own)
+            self._moments[:, j] = weights[j] * (moments[:, j] @ own)
+        self._described = np.zeros(p)
+        """The described rotors' inertias, on which the prior is centred"""
+        for owner, column in zip(unknowns.owners, _rotor_columns(unknowns, drives), strict=True):
+            if column is not None:
+                self._described[column] = drives[owner].described
         self.gram, self.moment = self._grams.sum(axis=0), self._moments.sum(axis=0)
         self.square = self._squares.sum(axis=0)
         self.used = [j for j in range(len(self.joints)) if normal.count[j] > 0]
@@ -216,10 +222,10 @@ class _Trial:
         self._limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
         edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
         self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
-        squares = [np.diag(gram)[own] for gram, own in zip(self.gram, self.own, strict=True)]
+        diagonals = [np.diag(gram)[own] for gram, own in zip(self.gram, self.own, strict=True)]
         self.still = {
             joint: stands_still(unknowns.mechanism, joint, each[VISCOUS], each[FREE])
-            for joint, each in zip(self.joints, squares, strict=True)
+            for joint, each in zip(self.joints, diagonals, strict=True)
         }
 
     def leave_out(self, joint: str) -> None:
@@ -245,7 +251,7 @@ class _Trial:
         efforts."""
         gram, moment = self.gram[self.used], k * self.moment[self.used]
         G, near = gram.sum(axis=0), self._near(k)
-        x, _ = minimise(G, moment.sum(axis=0), self._prior(np.diag(G), near), WEIGHT)
+        x, _ = self._minimum(G, moment.sum(axis=0), near)
         missed = 1 + (gram @ x @ x - 2 * moment @ x) / self.square[self.used]
         braking = []
         for j in self.used:
@@ -276,7 +282,8 @@ class _Trial:
         for part in np.flatnonzero((squares > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
             # with a Gaussian prior, so that bodies need not be consistent
-            x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ prior.mean)
+            mean = prior.mean + self._described
+            x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ mean)
             left = squares[part] + grams[part] @ x @ x - 2 * moments[part] @ x
             out.append(left / squares[part])
         return np.array(out).reshape(-1, len(used))
@@ -339,7 +346,15 @@ class _Trial:
 
     def _fit(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
         """The fit over physically consistent bodies and rotors, regularised in every direction."""
-        return minimise(G, g, self._prior(np.diag(G)), WEIGHT)
+        return self._minimum(G, g, self._references)
+
+    def _minimum(
+        self, G: Floats, g: Floats, references: tuple[Floats, ...]
+    ) -> tuple[Floats, Floats]:
+        """(x, H) of the fit near these references of the bodies."""
+        prior = self._prior(np.diag(G), references)
+        x, H = minimise(G, g - G @ self._described, prior, WEIGHT)
+        return x + self._described, H
 
     def _prior(self, information: Floats, references: tuple[Floats, ...] | None = None) -> Prior:
         own = information[self._bodies :]
@@ -351,6 +366,28 @@ class _Trial:
         described = Prior(self.unknowns.references(), np.zeros(0), np.zeros(0))
         G, g = self.gram.sum(axis=0), k * self.moment.sum(axis=0)
         return approached(G, g, described)[1].bodies
+
+
+def _of_whole_efforts(unknowns: Unknowns, normal: NormalEquations) -> tuple[Floats, Floats]:
+    """(moments (parts, n, k), squares (parts, n)) of the efforts with the torques of described
+    rotors, of which the normal equations have only what differs: a factor is one of all of it."""
+    inertia = np.zeros(unknowns.size)
+    for owner in unknowns.rotors:
+        inertia[unknowns.group(owner).stop - 1] = unknowns.rotor_inertia(owner)
+    moments, squares = normal.moment.copy(), normal.square.copy()
+    for j, places in enumerate(unknowns.places):
+        more = normal.gram[:, j] @ inertia[places]
+        squares[:, j] += (2 * normal.moment[:, j] + more) @ inertia[places]
+        moments[:, j] += more
+    return moments, squares
+
+
+def _rotor_columns(unknowns: Unknowns, drives: Mapping[str, Drive]) -> Iterator[int | None]:
+    """Of each joint and shaft, the column of its rotor's inertia, if it has one."""
+    at = 10 * len(unknowns.bodies)
+    for owner in unknowns.owners:
+        at += drives[owner].size
+        yield at - 1 if drives[owner].rotor else None
 
 
 class _Left:

@@ -15,6 +15,7 @@ from .fit import Fit
 from .normal_equations import Rows, Sums
 from .preparation import Samples
 from .recording import Floats
+from .unknowns import Unknowns
 
 STATES = 400
 """Random states that represent all motion of which the robot is capable"""
@@ -188,9 +189,28 @@ def other_unit(fit: Fit) -> Iterator[str]:
     elif not own / FAR_OFF <= other <= FAR_OFF * own:
         yield (
             f"the bodies' torques are {other / own:.2g} times those of the described bodies: are "
-            "the efforts in N·m (forces in N)? --effort-scale converts them; or are the described "
+            f"the efforts in N·m (forces in N)? --effort-scale converts them"
+            f"{_at_motors(fit.unknowns, own / other if other else 0.0)}; or are the described "
             "masses placeholders?"
         )
+
+
+def _at_motors(unknowns: Unknowns, factor: float) -> str:
+    """A hint that efforts may be the motors', if the described gears make them about this much
+    smaller at every joint."""
+    rotors = unknowns.rotors
+    ratios = {
+        joint: unknowns.gear_ratio(joint)
+        for joint in unknowns.joints
+        if joint in rotors and rotors[joint] not in unknowns.added
+    }
+    if len(ratios) < len(unknowns.joints):
+        return ""
+    size = float(np.exp(np.log(np.abs([*ratios.values()])).mean()))
+    if size < FAR_OFF or not 1 / FAR_OFF < factor / size < FAR_OFF:
+        return ""
+    scales = " ".join(f"{joint}:{ratio:.6g}" for joint, ratio in ratios.items())
+    return f" (if they are the motors' torques: --effort-scale {scales})"
 
 
 def warnings(
