@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -464,6 +465,22 @@ def test_a_message_that_is_a_bomb_is_not_decompressed(tmp_path):
     cut = sqlite_bag(tmp_path / "cut", [good[0], good[0][:-3]])
     with pytest.raises(RecordingError, match="cut: a broken bag"):
         read(cut)
+
+
+def test_an_mcap_of_another_program_is_not_called_broken(tmp_path):
+    def record(kind: int, content: bytes) -> bytes:
+        return struct.pack("<BQ", kind, len(content)) + content
+
+    def text(words: bytes) -> bytes:
+        return struct.pack("<I", len(words)) + words
+
+    magic = b"\x89MCAP0\r\n"
+    content = (
+        record(1, text(b"json") + text(b"other")) + record(15, bytes(4)) + record(2, bytes(20))
+    )
+    (tmp_path / "log.mcap").write_bytes(magic + content + magic)
+    with pytest.raises(RecordingError, match="not recorded by ROS 2"):
+        read(tmp_path / "log.mcap")
 
 
 @pytest.mark.parametrize(
