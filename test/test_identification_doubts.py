@@ -14,7 +14,7 @@ from test_identification import ARM, heavier
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import DescriptionError, RecordingError
-from robot_dynamics.identification import Recording, identify
+from robot_dynamics.identification import Recording, Stream, identify
 from robot_dynamics.identification.doubts import surely_worse, turned
 from robot_dynamics.identification.files import save
 from robot_dynamics.identification.selection import _Scored, nothing
@@ -97,6 +97,56 @@ def test_a_joint_that_is_sure_is_believed(described, log):
     assert right.errors.relative.max() < 0.1
 
 
+def test_static_friction_of_a_joint_that_stands_still_is_no_wrong_sign(described, truth):
+    """A brake holds the first joint, whose motor may show any part of its torque."""
+    time, q, qd, qdd = motion(6, 20.0, 100.0)
+    for values in (q, qd, qdd):
+        values[:, 0] = 0.0
+    tau = rd.InverseDynamics(truth)(q, qd, qdd)
+    tau *= 1 + 0.02 * np.random.default_rng(0).normal(size=tau.shape)
+    name = described.joint_names[0]
+
+    def found(times: float):
+        effort = np.column_stack([times * tau[:, 0], tau[:, 1:]])
+        log = Recording("held", (Stream(described.joint_names, time, q, qd, effort),))
+        return identify(described, log, cutoff=10.0)
+
+    result, unmeasured = found(-0.3), found(np.nan)
+    assert [(each.joint, each.factor, each.sure) for each in result.doubts] == [(name, 1.0, True)]
+    said = [words for words in result.warnings if words.startswith(name)]
+    assert "static friction may take any part" in said[0]
+    assert not any("--effort-scale" in words for words in said)
+    np.testing.assert_allclose(
+        result.errors.relative[1:], unmeasured.errors.relative[1:], atol=0.005
+    )
+
+
+def with_rotors(robot: Mechanism, times: float) -> Mechanism:
+    """The robot with rotors whose inertia is this many times as large."""
+    rotors = tuple(
+        replace(rotor, inertial=replace(rotor.inertial, inertia=times * rotor.inertial.inertia))
+        for rotor in robot.rotors
+    )
+    return replace(robot, rotors=rotors)
+
+
+@pytest.mark.parametrize("times", [0.3, 1.0, 3.0])
+def test_rotors_described_too_light_or_too_heavy_are_no_wrong_signs(truth, times):
+    robot = with_rotors(truth, 10.0)
+    log = recording(robot, 20.0, 100.0, noise=0.02)
+    result = identify(with_rotors(robot, times), log, cutoff=10.0)
+    assert result.doubts == ()
+    assert result.errors.relative.max() < 0.1
+
+
+def test_efforts_of_motors_with_described_gears_are_told(truth):
+    log = recording(truth, 20.0, 100.0, noise=0.02)
+    said = identify(truth, log.scaled(dict.fromkeys(truth.joint_names, 0.01)), cutoff=10.0).warnings
+    scales = " ".join(f"{name}:100" for name in truth.joint_names)
+    assert any(f"(if they are the motors' torques: --effort-scale {scales})" in w for w in said)
+    assert not any("the opposite sign" in words for words in said)
+
+
 def test_two_wrong_signs_are_both_named(described, log):
     names = {described.joint_names[k]: -1.0 for k in (1, 4)}
     result = identify(described, log.scaled(names), cutoff=10.0)
@@ -156,7 +206,10 @@ def test_friction_that_drives_is_fitted_and_said(driven):
     [
         ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, 0.3], True),
         ([0.5, 0.6], [0.1, 0.6], [-0.2, -0.3], [0.2, 0.3], True),
-        ([0.5, 0.6], [0.1, 0.61], [-0.2, -0.3], [0.2, 0.3], False),  # one is explained worse
+        ([0.5, 0.1], [0.1, 0.12], [-0.2, -0.3], [0.2, 0.3], True),  # one a little worse
+        ([0.5, 0.1], [0.1, 0.14], [-0.2, -0.3], [0.2, 0.3], False),  # one is explained worse
+        ([0.5, 0.1], [0.49, 0.11], [-0.2, -0.3], [0.2, 0.3], False),  # worse in the mean
+        ([0.5, 0.1], [0.1, 0.11], [0.2, 0.0], [0.0, -0.009], False),  # no friction tells
         ([0.5, 0.95], [0.1, 0.92], [-0.2, -0.3], [0.2, 0.3], False),  # nothing explains one
         ([0.1, 0.15], [0.1, 0.1], [-0.2, 0.3], [0.2, 0.3], False),  # one brakes as it is
         ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, -0.3], False),  # one drives, turned

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -165,7 +166,9 @@ def test_tables_as_loggers_write_them(tmp_path, text, time):
         ("time_ms,a/position\n0,2\n1e7,2\n2e7,3", "time_ms: from row to row it grows by 1e.04"),
         ("time;a/position\n1;2\n1;1.000,5", "row 3: a/position: found '1.000,5'"),
         ("x,a/position\n1,2", "no column of times"),
-        ("time,b\n1,2", "no column ends in"),
+        ("time,b\n1,2", "no column ends in .*; found time, b; expected"),
+        ("1,2.5\n1,2", "no header"),
+        ("-0.1 1e-3\t2\n1 2", "no header"),
         ("time,a/position\n", "no rows"),
         ("time,a/position,x/a/position\n1,2,3", "two columns"),
         ("time,a/position\n1,2\n1,2,3", "row 3: 3 cells"),
@@ -462,6 +465,22 @@ def test_a_message_that_is_a_bomb_is_not_decompressed(tmp_path):
     cut = sqlite_bag(tmp_path / "cut", [good[0], good[0][:-3]])
     with pytest.raises(RecordingError, match="cut: a broken bag"):
         read(cut)
+
+
+def test_an_mcap_of_another_program_is_not_called_broken(tmp_path):
+    def record(kind: int, content: bytes) -> bytes:
+        return struct.pack("<BQ", kind, len(content)) + content
+
+    def text(words: bytes) -> bytes:
+        return struct.pack("<I", len(words)) + words
+
+    magic = b"\x89MCAP0\r\n"
+    content = (
+        record(1, text(b"json") + text(b"other")) + record(15, bytes(4)) + record(2, bytes(20))
+    )
+    (tmp_path / "log.mcap").write_bytes(magic + content + magic)
+    with pytest.raises(RecordingError, match="not recorded by ROS 2"):
+        read(tmp_path / "log.mcap")
 
 
 @pytest.mark.parametrize(

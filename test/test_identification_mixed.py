@@ -91,6 +91,30 @@ def test_a_reversed_axis_is_named_whatever_the_masses_described(described, log):
     assert found(wrong, log) == ((described.joint_names[2],), True, True)
 
 
+@pytest.mark.parametrize(
+    ("gravity", "told", "by"),
+    [
+        ((9.81, 0.0, 0.0), "[9.81, 0, 0]", 1e-3),  # on a wall
+        ((0.9, -9.7, 0.6), None, 1.0),
+        ((0.0, 6.94, -6.94), None, 1.0),
+    ],
+)
+def test_another_mounting_is_named_whatever_the_masses_described(described, gravity, told, by):
+    robot = replace(changed(described, seed=3), gravity=np.array(gravity))
+    log = recording(robot, 10.0, 100.0, noise=0.05)
+    result = identify(heavier(described, by), log, cutoff=10.0)
+    assert result.mixed is None
+    assert result.mounting is not None
+    assert result.warnings[0] == result.mounting.words()
+    assert 2 * result.mounting.after < result.mounting.before
+    assert told is None or f"`gravity: {told}`" in result.warnings[0]
+    found = np.array(result.mounting.gravity)
+    assert np.linalg.norm(found) == pytest.approx(9.81)
+    assert found @ gravity > 0.98 * np.linalg.norm(found) * np.linalg.norm(gravity)
+    assert result.doubts == result.zeros == ()
+    assert not any("--effort-scale" in words for words in result.warnings)
+
+
 @pytest.mark.parametrize("scales", [{}, {2: -1.0}, {1: 1 / 12}, {1: -1.0, 4: -1.0}, {0: 30.0}])
 def test_signs_and_units_are_no_mixed_columns(described, log, scales):
     wrong = log.scaled({described.joint_names[j]: factor for j, factor in scales.items()})

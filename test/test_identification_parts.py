@@ -34,19 +34,22 @@ from robot_dynamics.identification.bodies import (
     reference,
 )
 from robot_dynamics.identification.contacts import Contact, contacts, words
-from robot_dynamics.identification.errors import Errors
+from robot_dynamics.identification.cutoff import choose
+from robot_dynamics.identification.errors import Errors, Misses
 from robot_dynamics.identification.fleet import Sum
-from robot_dynamics.identification.friction_laws import OFFSET
+from robot_dynamics.identification.friction_laws import OFFSET, SLIDING
 from robot_dynamics.identification.identified import refuse_nonsense
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
 from robot_dynamics.identification.preparation import (
     Samples,
     _unsaturated,
     differences,
+    even,
     prepare,
 )
-from robot_dynamics.identification.quality import far_off
+from robot_dynamics.identification.quality import Excitation, far_off, lost, warnings
 from robot_dynamics.identification.recording import Recording, Stream
+from robot_dynamics.identification.selection import SLOW
 from robot_dynamics.identification.solve import Prior, inverted, minimise, solved
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
@@ -522,6 +525,39 @@ def test_filtering_keeps_the_motion_and_takes_the_noise():
     np.testing.assert_allclose(smooth.qdd, plain.qdd[at], atol=0.02 * np.abs(plain.qdd).max())
 
 
+def test_recorded_rates_are_judged_over_all_stretches():
+    """The first one is at rest: its rates are 0, its positions flicker by their last digit."""
+    stream = recording(rd.load(ARM), 20.0, 100.0, noise=0.01).streams[0]
+    rest = np.round(stream.position[:1] + 1e-4 * np.random.default_rng(0).random((40, 3)), 4)
+    whole = Stream(
+        stream.names,
+        np.concatenate([0.01 * np.arange(40), stream.time + 10.0]),
+        np.concatenate([rest, np.round(stream.position, 4)]),
+        np.concatenate([np.zeros((40, 3)), stream.velocity]),
+        np.concatenate([stream.effort[:1] + 0.01 * rest, stream.effort]),
+    )
+    raw = even(Recording("log", (whole,)), "abc")
+    assert not [note for note in raw.notes if "velocities" in note]
+    (_, first), (_, second) = raw.pieces
+    assert not first.velocity.any()
+    np.testing.assert_allclose(second.velocity, stream.velocity, atol=1e-6)
+
+
+def test_validation_takes_the_filter_of_the_fit_where_it_is_as_good():
+    truth = changed(rd.load(ARM), seed=3)
+    log = recording(truth, 20.0, 100.0, noise=0.02)
+    other = replace(recording(truth, 10.0, 100.0, noise=0.3, seed=5), source="other")
+    unknowns, raw = Unknowns.of(rd.load(ARM)), even(other, "abc")
+    own = choose(unknowns, raw)
+    assert choose(unknowns, raw, wanted=17.0).cutoff == 17.0
+    assert choose(unknowns, raw, wanted=float("inf")).cutoff is None
+    assert choose(unknowns, raw, wanted=0.5).cutoff == own.cutoff
+    cutoffs = rd.identify(ARM, log, validate=other).cutoffs
+    assert cutoffs["other"] == cutoffs[log.source] != own.cutoff
+    # the one that is fitted keeps its own
+    assert rd.identify(ARM, [log, other], validate=other).cutoffs["other"] == own.cutoff
+
+
 def test_a_limit_holds_efforts_for_longer_than_they_usually_stay():
     values = np.tile([0.0, 1.0, 2.0, 3.0, 4.0, 3.0, 2.0, 1.0], 5)
     for stays, longest, limited in ((4, 12, False), (4, 24, True), (1, 4, False), (1, 5, True)):
@@ -637,11 +673,13 @@ def test_what_no_model_explains_is_blamed_on_positions_before_the_filter():
             refuse_nonsense(errors, causes)
 
 
-def misses(after, before) -> Errors:
-    """Errors relative to torques of 2 N·m."""
+def misses(after, before, still=()) -> Errors:
+    """Errors relative to torques of 2 N·m; of the joints in `still` that stand still."""
     after, before = 2 * np.array(after), 2 * np.array(before)
     torque = np.where(np.isnan(after), np.nan, 2.0)
-    return Errors(("a", "b")[: len(after)], 1.0, torque, before, after, after)
+    joints = ("a", "b")[: len(after)]
+    stood = np.array([joint in still for joint in joints])
+    return Errors(joints, 1.0, torque, before, after, after, stood)
 
 
 @pytest.mark.parametrize(
@@ -656,6 +694,35 @@ def misses(after, before) -> Errors:
 )
 def test_a_fit_loses_where_it_is_worse_in_the_mean_by_more_than_two_percent(after, before, lost):
     assert identified.loses(misses(after, before)) == lost
+
+
+def test_a_joint_that_stands_still_tells_no_model_from_another():
+    assert not identified.loses(misses([0.1, 8.0], [0.3, 0.5], still="b"))
+    assert identified.loses(misses([0.4, 0.5], [0.3, 8.0], still="b"))
+    assert identified.loses(misses([0.5], [0.3], still="a"))  # nothing else tells
+    assert misses([0.1, 8.0], [0.3, 0.5], still="b").means == pytest.approx((0.1, 0.3))
+    (told,) = identified.stays("bodies", misses([0.4, 0.5], [0.3, 8.0], still="b"))
+    assert "(error 30.0 % against 40.0 %, mean over moving joints)" in told
+    errors = misses([0.6, 8.0], [0.3, 0.5], still="b")
+    assert [words.split(":")[0] for words in lost(errors)] == ["a"]
+    said = list(warnings(Excitation(4, 4.0, 1.0), errors, np.ones(2)))
+    assert [words.split(":")[0] for words in said] == ["a", "b stands still in the held-out motion"]
+
+
+@pytest.mark.parametrize("sliding", [False, True])
+def test_a_joint_stands_still_below_a_hundredth_of_a_radian_per_second(sliding):
+    joint = "prismatic" if sliding else "revolute"
+    robot = rd.load(
+        f'''<robot name="one"><link name="base"/><link name="tip"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="a" type="{joint}">
+        <parent link="base"/><child link="tip"/><axis xyz="0 0 1"/>
+        <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'''
+    )
+    slow = SLOW * (SLIDING if sliding else 1.0)
+    for rate, still in ((0.99 * slow, True), (1.01 * slow, False)):
+        sums = Misses(np.array([[8.0], [2.0], [2.0], [2.0], [2.0 * rate**2]]), np.array([2.0]), 1.0)
+        assert sums.errors(robot).still.tolist() == [still]
 
 
 def test_what_is_kept_is_told_with_both_errors():
@@ -684,6 +751,16 @@ def test_efforts_of_another_unit_are_told(factor, told):
     if told:
         ratio = float(some[0].split()[4])
         assert 0.5 < ratio / factor < 2.0
+
+
+def test_bodies_torques_of_the_opposite_sign_are_told():
+    robot = rd.load(ARM)
+    upside_down = replace(robot, gravity=tuple(-np.asarray(robot.gravity)))
+    warned = rd.identify(robot, recording(upside_down, 12.0, 100.0, noise=0.02)).warnings
+    (told,) = (words for words in warned if "times those of the described bodies" in words)
+    assert re.match(r"the bodies' torques are -[0-9.]+ times", told)
+    assert "--effort-scale JOINT:-1 for every joint" in told
+    assert "is the base mounted otherwise than described" in told
 
 
 def test_many_turns_of_a_joint_without_limits_are_no_fault():

@@ -31,7 +31,7 @@ from .tables import percent
 
 Floats = NDArray[np.float64]
 
-MEAN, DESCRIBED = "torque error, mean over the joints", "torque error of the description"
+MEAN, DESCRIBED = "torque error, mean over", "torque error of the description"
 WITHIN = "95 % band of unfiltered efforts"
 LINK = '<p><a href="robot.html">See the robot move, and its torques</a></p>'
 
@@ -408,14 +408,15 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
 
 def _head(robot: str, duration: float, errors: Errors, *more: tuple[str, str]) -> list[str]:
     """The title, what was fitted and validated, and cards with the errors and more."""
+    after, before = errors.means
     return [
         f"<h1>{escape(robot)}</h1>",
         f'<p class="faint">Identified from {duration:.3g} s of motion; validated '
         f"on {errors.duration:.3g} s held out of the fit.</p>",
         cards(
             [
-                (percent(float(np.nanmean(errors.relative))), MEAN),
-                (percent(float(np.nanmean(errors.relative_described))), DESCRIBED),
+                (percent(after), f"{MEAN} {errors.of_which}"),
+                (percent(before), DESCRIBED),
                 *more,
             ]
         ),

@@ -18,6 +18,8 @@ from .recording import Recording, Stream
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 USUAL_TOPIC = "/joint_states"
+OTHER_PROFILE = "Profile is not ros2."
+"""What rosbags says of an MCAP file that another program than ROS 2 has written"""
 
 
 def read(path: Path, topic: str | None = None) -> Recording:
@@ -63,7 +65,10 @@ def read(path: Path, topic: str | None = None) -> Recording:
         raise
     except Exception as error:  # rosbags, sqlite, zstd and struct raise exceptions of their own
         words = " ".join(str(error).split()) or type(error).__name__
-        raise RecordingError(f"{path.name}: a broken bag: {words[:200]}", name=str(path)) from error
+        said = f"a broken bag: {words[:200]}"
+        if words == OTHER_PROFILE:
+            said = "not recorded by ROS 2: its messages are in another format than ROS 2's"
+        raise RecordingError(f"{path.name}: {said}", name=str(path)) from error
     if not any(len(stream.time) for stream in recording.streams):
         raise RecordingError(f"{path.name}: no message on {chosen}", name=str(path))
     return recording

@@ -292,10 +292,14 @@ def _judged(
         np.concatenate([getattr(each, name) for each in shown])
         for name in ("measured", "described", "identified")
     ]
-    misses = (whole[0], whole[0] - whole[1], whole[0] - whole[2], whole[0] - whole[2])
-    rms = [np.sqrt((miss**2).mean(axis=0)) for miss in misses]
+    misses = (whole[0], whole[0] - whole[1], whole[0] - whole[2])
+    torque, described, identified = (np.sqrt((miss**2).mean(axis=0)) for miss in misses)
     duration = sum(each.duration for each in judges)
-    return Errors(before.actuated_names, duration, *rms), tuple(shown)
+    names = before.actuated_names
+    errors = Errors(
+        names, duration, torque, described, identified, identified, np.zeros(len(names), dtype=bool)
+    )
+    return errors, tuple(shown)
 
 
 def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:

@@ -61,13 +61,14 @@ SLOWEST = 4.0
 """Hz: the lowest of the slower filters; below it little but gravity is left"""
 
 
-def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
+def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0, wanted: float | None = None) -> Choice:
     """Choose the cut-off for one recording.
 
     Args:
         unknowns: the parameters to identify.
         raw: the unfiltered recording.
         seen: share of its time, from the beginning, that may be used.
+        wanted: Hz, taken if it is one of the equally good cut-offs; infinite: not filtered.
     """
     trial = _Trial(unknowns, raw, seen)
     if not trial.count:
@@ -95,6 +96,8 @@ def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
         # which removes less motion
         cutoff = candidates[low] ** (1 - UPPER) * min(candidates[high], top) ** UPPER
         cutoff = min(cutoff, max(TRUE * raw.rate, candidates[low]))
+    if wanted is not None and candidates[low] <= wanted <= candidates[high]:
+        cutoff = wanted if math.isfinite(wanted) else None
     return Choice(cutoff, np.array(candidates), relative)
 
 

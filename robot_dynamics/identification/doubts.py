@@ -16,14 +16,16 @@ efforts look wrong. A doubt is therefore certain only if the factor reduces the 
 if no robot explains the efforts as recorded. For the latter, bodies may be inconsistent and
 friction may drive; the doubt is certain if the errors of all joints together are nevertheless
 larger than with the factor, on every held-out part of the time. Efforts in certain doubt are
-excluded from the fit; others are fitted as they are.
+excluded from the fit; others are fitted as they are. Of a joint that stands still, static
+friction may take any part of the torque: in certain doubt its efforts are excluded, too, but need
+no factor.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,11 +33,13 @@ import numpy as np
 from .friction_laws import PLAIN, law
 from .normal_equations import NormalEquations, approached
 from .recording import Floats
-from .selection import WITHOUT_OFFSET, Drive, embedding
+from .selection import WITHOUT_OFFSET, Drive, embedding, stands_still
 from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
 OPPOSITE = "have the opposite sign"
+STATIC = "are not its torques, of which static friction may take any part, as it stands still"
+VISCOUS = PLAIN.index("viscous")
 FREE = PLAIN.index("offset")
 """Index of the one number of the plain law that may have any sign"""
 FINEST = 0.01
@@ -87,6 +91,11 @@ class Doubt:
             given: the factor that was already applied to the efforts.
         """
         scale = self.factor * given
+        if self.why == STATIC:
+            return (
+                f"{self.joint}: its efforts {self.why}: the best model leaves "
+                f"{100 * self.before:.3g} % of them unexplained. They were excluded from the fit"
+            )
         if not self.sure:
             return (
                 f"{self.joint}: its efforts may {self.why.replace('are', 'be', 1)}. Given the "
@@ -130,20 +139,23 @@ def doubts(
         next_one = trial.clearest(believed)
         if next_one is None:
             return tuple(found), missed
-        if trial.explained(next_one):
-            next_one = replace(next_one, sure=False)
-            believed.add(next_one.joint)
-        else:
+        certain = not trial.explained(next_one)
+        if certain:
             trial.leave_out(next_one.joint)
-        found.append(next_one)
+        else:
+            believed.add(next_one.joint)
+        if not trial.still[next_one.joint]:
+            found.append(replace(next_one, sure=certain))
+        elif certain:
+            found.append(replace(next_one, factor=1.0, why=STATIC, after=next_one.before))
 
 
 def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
     """Whether all efforts have the opposite sign.
 
-    Where every joint's friction says so, it is enough that no error grows when they are negated.
-    Otherwise errors have to become `TWICE` as small, in the geometric mean, and friction must not
-    drive then.
+    Where every joint's friction says so, it is enough that errors do not grow in the geometric
+    mean when they are negated, and none to more than `ALIKE` times as much. Otherwise they have to
+    become `TWICE` as small, none may grow, and friction must not drive then.
 
     Args:
         before: (n,) relative error of each joint with the efforts as they are.
@@ -152,10 +164,11 @@ def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> boo
             negative where it drives the joint.
         brakes: (n,) the same with all efforts negated.
     """
-    if len(before) < 2 or not (after <= np.minimum(before, BLIND)).all():
+    if len(before) < 2 or not (after <= np.minimum(ALIKE * before, BLIND)).all():
         return False
-    driven = (drives < -FINEST).all() and (brakes > FINEST).all()
-    clear = (brakes > -FINEST).all() and np.log(before / after).mean() > math.log(TWICE)
+    less = np.log(before / after).mean()
+    driven = less >= 0 and (drives < -FINEST).all() and (brakes > FINEST).all()
+    clear = less > math.log(TWICE) and (after <= before).all() and (brakes > -FINEST).all()
     return bool(driven or clear)
 
 
@@ -189,13 +202,19 @@ class _Trial:
         self._bodies = 10 * len(unknowns.bodies)
         parts, n, p = len(normal.square), len(self.joints), E.shape[1]
         self._grams, self._moments = np.empty((parts, n, p, p)), np.empty((parts, n, p))
-        square = normal.square.sum(axis=0)
-        weights = np.minimum(1.0, normal.count / (FINEST**2 * np.maximum(square, 1e-300)))
-        self._squares = weights * normal.square
+        moments, squares = _of_whole_efforts(unknowns, normal)
+        weights = normal.count / (FINEST**2 * np.maximum(squares.sum(axis=0), 1e-300))
+        weights = np.minimum(1.0, weights)
+        self._squares = weights * squares
         for j, places in enumerate(unknowns.places):
             own = E[places]
             self._grams[:, j] = weights[j] * (own.T @ normal.gram[:, j] @ own)
-            self._moments[:, j] = weights[j] * (normal.moment[:, j] @ own)
+            self._moments[:, j] = weights[j] * (moments[:, j] @ own)
+        self._described = np.zeros(p)
+        """The described rotors' inertias, on which the prior is centred"""
+        for owner, column in zip(unknowns.owners, _rotor_columns(unknowns, drives), strict=True):
+            if column is not None:
+                self._described[column] = drives[owner].described
         self.gram, self.moment = self._grams.sum(axis=0), self._moments.sum(axis=0)
         self.square = self._squares.sum(axis=0)
         self.used = [j for j in range(len(self.joints)) if normal.count[j] > 0]
@@ -203,19 +222,24 @@ class _Trial:
         self._limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
         edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
         self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
+        diagonals = [np.diag(gram)[own] for gram, own in zip(self.gram, self.own, strict=True)]
+        self.still = {
+            joint: stands_still(unknowns.mechanism, joint, each[VISCOUS], each[FREE])
+            for joint, each in zip(self.joints, diagonals, strict=True)
+        }
 
     def leave_out(self, joint: str) -> None:
         """Exclude this joint's efforts from now on."""
         self.used.remove(self.joints.index(joint))
 
     def all_turned(self) -> tuple[tuple[Doubt, ...], float]:
-        """(all joints, if every joint's friction would drive it with the efforts as they are, and
-        no joint's error grows when all efforts are negated; the largest error with the efforts as
-        they are)."""
+        """(all joints, if those that move say that all efforts have the opposite sign; the largest
+        error with the efforts as they are)."""
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
         most = float(before.max(initial=0.0))
-        if not turned(before, after, drives, brakes):
+        moving = np.array([not self.still[self.joints[j]] for j in self.used], dtype=bool)
+        if not turned(before[moving], after[moving], drives[moving], brakes[moving]):
             return (), most
         every = zip(self.used, before, after, strict=True)
         return tuple(
@@ -227,7 +251,7 @@ class _Trial:
         efforts."""
         gram, moment = self.gram[self.used], k * self.moment[self.used]
         G, near = gram.sum(axis=0), self._near(k)
-        x, _ = minimise(G, moment.sum(axis=0), self._prior(np.diag(G), near), WEIGHT)
+        x, _ = self._minimum(G, moment.sum(axis=0), near)
         missed = 1 + (gram @ x @ x - 2 * moment @ x) / self.square[self.used]
         braking = []
         for j in self.used:
@@ -258,7 +282,8 @@ class _Trial:
         for part in np.flatnonzero((squares > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
             # with a Gaussian prior, so that bodies need not be consistent
-            x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ prior.mean)
+            mean = prior.mean + self._described
+            x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ mean)
             left = squares[part] + grams[part] @ x @ x - 2 * moments[part] @ x
             out.append(left / squares[part])
         return np.array(out).reshape(-1, len(used))
@@ -321,7 +346,15 @@ class _Trial:
 
     def _fit(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
         """The fit over physically consistent bodies and rotors, regularised in every direction."""
-        return minimise(G, g, self._prior(np.diag(G)), WEIGHT)
+        return self._minimum(G, g, self._references)
+
+    def _minimum(
+        self, G: Floats, g: Floats, references: tuple[Floats, ...]
+    ) -> tuple[Floats, Floats]:
+        """(x, H) of the fit near these references of the bodies."""
+        prior = self._prior(np.diag(G), references)
+        x, H = minimise(G, g - G @ self._described, prior, WEIGHT)
+        return x + self._described, H
 
     def _prior(self, information: Floats, references: tuple[Floats, ...] | None = None) -> Prior:
         own = information[self._bodies :]
@@ -333,6 +366,28 @@ class _Trial:
         described = Prior(self.unknowns.references(), np.zeros(0), np.zeros(0))
         G, g = self.gram.sum(axis=0), k * self.moment.sum(axis=0)
         return approached(G, g, described)[1].bodies
+
+
+def _of_whole_efforts(unknowns: Unknowns, normal: NormalEquations) -> tuple[Floats, Floats]:
+    """(moments (parts, n, k), squares (parts, n)) of the efforts with the torques of described
+    rotors, of which the normal equations have only what differs: a factor is one of all of it."""
+    inertia = np.zeros(unknowns.size)
+    for owner in unknowns.rotors:
+        inertia[unknowns.group(owner).stop - 1] = unknowns.rotor_inertia(owner)
+    moments, squares = normal.moment.copy(), normal.square.copy()
+    for j, places in enumerate(unknowns.places):
+        more = normal.gram[:, j] @ inertia[places]
+        squares[:, j] += (2 * normal.moment[:, j] + more) @ inertia[places]
+        moments[:, j] += more
+    return moments, squares
+
+
+def _rotor_columns(unknowns: Unknowns, drives: Mapping[str, Drive]) -> Iterator[int | None]:
+    """Of each joint and shaft, the column of its rotor's inertia, if it has one."""
+    at = 10 * len(unknowns.bodies)
+    for owner in unknowns.owners:
+        at += drives[owner].size
+        yield at - 1 if drives[owner].rotor else None
 
 
 class _Left:

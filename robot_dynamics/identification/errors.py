@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..dynamics import InverseDynamics
+from ..mechanism import Mechanism
 from .preparation import Prepared, Samples, at_any_place
 from .recording import Floats
+from .selection import stands_still
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,9 @@ class Errors:
     """(n,): RMS error of the identified model"""
     unfiltered: Floats
     """(n,): RMS error of the identified model with respect to the unfiltered torque"""
+    still: NDArray[np.bool_]
+    """(n,): whether the joint is known to stand still: static friction may take any part of its
+    torque, which no model predicts"""
 
     @property
     def relative(self) -> Floats:
@@ -37,6 +43,25 @@ class Errors:
     def relative_described(self) -> Floats:
         """(n,): the described model's error over the RMS torque; NaN where none was measured"""
         return _over(self.described, self.torque)
+
+    @property
+    def telling(self) -> NDArray[np.bool_]:
+        """(n,): whether the joint's error tells models apart: its torque was measured, and it moves
+        (or none does)"""
+        known = np.isfinite(self.relative)
+        moving = known & ~self.still
+        return np.asarray(moving if moving.any() else known)
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """The mean relative errors (of the identified, of the described model) over `telling`"""
+        some = self.telling
+        return float(self.relative[some].mean()), float(self.relative_described[some].mean())
+
+    @property
+    def of_which(self) -> str:
+        """What the means are over, in words"""
+        return "the joints" if self.telling[np.isfinite(self.relative)].all() else "moving joints"
 
 
 def _over(error: Floats, torque: Floats) -> Floats:
@@ -49,17 +74,24 @@ class Misses:
     """Sums of squared errors; those of several recordings add up."""
 
     squares: Floats
-    """(4, n): of the torque, the described model's error, the identified model's, and the latter
-    with respect to the unfiltered torque"""
+    """(5, n): of the torque, the described model's error, the identified model's, the latter with
+    respect to the unfiltered torque, and of the rates"""
     count: Floats
     """(n,)"""
     duration: float
     """s"""
 
-    def errors(self, joints: tuple[str, ...]) -> Errors:
-        """Root mean squares; NaN where nothing was measured."""
+    def errors(self, mechanism: Mechanism) -> Errors:
+        """Root mean squares of its joints; NaN where nothing was measured."""
+        joints, rates = mechanism.joint_names, self.squares[4]
+        still = [
+            stands_still(mechanism, *each) for each in zip(joints, rates, self.count, strict=True)
+        ]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return Errors(joints, float(self.duration), *np.sqrt(self.squares / self.count))
+            torque, before, after, raw = np.sqrt(self.squares[:4] / self.count)
+        return Errors(
+            joints, self.duration, torque, before, after, raw, np.array(still, dtype=bool)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +128,11 @@ def compared(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) ->
 def misses(part: Prepared, stretches: Iterable[Compared]) -> Misses:
     """The sums of squared errors of both models over these stretches."""
     n = len(part.joints)
-    squares, count = np.zeros((4, n)), np.zeros(n)
+    squares, count = np.zeros((5, n)), np.zeros(n)
     for each in stretches:
         usable = each.samples.usable
         differences = (each.samples.tau, each.described, each.identified, each.unfiltered)
-        for k, miss in enumerate(differences):
-            squares[k] += (np.where(usable, miss, 0.0) ** 2).sum(axis=0)
+        for k, value in enumerate((*differences, each.samples.qd)):
+            squares[k] += (np.where(usable, value, 0.0) ** 2).sum(axis=0)
         count += usable.sum(axis=0)
     return Misses(squares, count, part.duration)

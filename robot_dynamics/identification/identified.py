@@ -57,19 +57,12 @@ class Identified:
         return InverseDynamics(self.mechanism)
 
 
-def _means(errors: Errors) -> tuple[float, float]:
-    """The mean relative errors (of the model, of the description) over joints with measured
-    torque."""
-    known = np.isfinite(errors.relative)
-    return float(errors.relative[known].mean()), float(errors.relative_described[known].mean())
-
-
 def loses(errors: Errors) -> bool:
     """Whether the fit predicts held-out motion worse than the description does, by more than
     `WORSE`."""
-    if not np.isfinite(errors.relative).any():
+    if not errors.telling.any():
         return False
-    after, before = _means(errors)
+    after, before = errors.means
     return after > WORSE * before
 
 
@@ -77,12 +70,12 @@ def stays(kept: Kept, errors: Errors) -> Iterator[str]:
     """The warning that something is kept as described, if it is."""
     if kept == "nothing":
         return
-    after, before = _means(errors)
+    after, before = errors.means
     what = "its bodies are kept" if kept == "bodies" else "it is kept unchanged"
     yield (
         f"on held-out motion the original description predicts better (error {100 * before:.1f} % "
-        f"against {100 * after:.1f} %, mean over the joints): {what}; record longer and more "
-        "varied motion"
+        f"against {100 * after:.1f} %, mean over {errors.of_which}): {what}; record longer and "
+        "more varied motion"
     )
 
 

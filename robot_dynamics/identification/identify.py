@@ -29,6 +29,7 @@ from .fleet import Fleet, Sum, fleet_at
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .mixed import Mixed, mixed_words
+from .mounting import Mounting
 from .normal_equations import NormalEquations
 from .per_recording import (
     HELD_OUT,
@@ -92,6 +93,8 @@ class Identification(Identified):
     fitted, and all errors of such a joint are computed with the factor applied"""
     mixed: Mixed | None = None
     """Columns that look mixed up in the first recording, where the model explains little"""
+    mounting: Mounting | None = None
+    """How the base looks mounted in the first recording, where the model explains little"""
     zeros: tuple[Zero, ...] = ()
     """By joint, what the recordings say about its encoder's zero; empty where no model explains
     them well enough to say it"""
@@ -267,12 +270,12 @@ def identify(
         progress("fitting")
         unknowns = work.unknowns(joints)
         fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
+        only = {place(each) for each in judges} - {place(each) for each in sources}
+        work = replace(work, wanted=_usual_cutoff(used), judges=frozenset(only))
         doubtful, mixture = _suspects(passes, work, unknowns, normal, fitting)
         sure = [each for each in doubtful if each.sure]
         if sure:
-            normal = normal.without([joints.index(each.joint) for each in sure])
-            if not normal.count.any():
-                raise RecordingError(_all_in_doubt(sure, work.effort_scale), name="recording")
+            normal = _without(passes, work, normal, joints, sure, fitting)
         with one_blas_thread():
             found = fit(unknowns, normal)
         model = mechanism_of(found)
@@ -350,9 +353,33 @@ def identify(
             kept=keeps,
             contacts=touched,
             doubts=doubtful,
-            mixed=mixture,
+            mixed=mixture if isinstance(mixture, Mixed) else None,
+            mounting=mixture if isinstance(mixture, Mounting) else None,
             zeros=turned,
         )
+
+
+def _without(
+    passes: _Passes,
+    work: Work,
+    normal: NormalEquations,
+    joints: tuple[str, ...],
+    doubtful: Sequence[Doubt],
+    recordings: Mapping[int, Source],
+) -> NormalEquations:
+    """The normal equations without the doubtful efforts, which do not affect the samples' weights
+    either.
+
+    Raises:
+        RecordingError: no efforts are left.
+    """
+    if not normal.without([joints.index(each.joint) for each in doubtful]).count.any():
+        raise RecordingError(_all_in_doubt(doubtful, work.effort_scale), name="recording")
+    reduction = Reduction(work, joints, frozenset(each.joint for each in doubtful))
+    total: Sum[NormalEquations] = Sum()
+    for _, (equations, _) in passes.over("reducing", reduction, recordings):
+        total.add(equations)
+    return total.value()
 
 
 def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
@@ -371,9 +398,10 @@ def _suspects(
     unknowns: Unknowns,
     normal: NormalEquations,
     recordings: Mapping[int, Source],
-) -> tuple[tuple[Doubt, ...], Mixed | None]:
-    """(joints whose efforts need a factor, columns that are mixed up in the first recording). Mixed
-    columns let efforts look as if they needed factors: then there are no others."""
+) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
+    """(joints whose efforts need a factor, columns that are mixed up in the first recording, or how
+    the base looks mounted in it). These let efforts look as if they needed factors: then there are
+    no others."""
     with one_blas_thread():
         doubtful, missed = doubts(unknowns, normal, work.effort_scale)
     if missed <= SUSPECT:
@@ -520,6 +548,12 @@ def _choosing(sources: Mapping[int, Source]) -> dict[int, Source]:
     return {k: sources[k] for k in order[:: -(-len(order) // FEW)]}
 
 
+def _usual_cutoff(used: Sequence[Reduced]) -> float:
+    """Hz, the median of the recordings' cut-offs; infinite: not filtered."""
+    cutoffs = sorted(math.inf if each.cutoff is None else each.cutoff for each in used)
+    return cutoffs[(len(cutoffs) - 1) // 2]
+
+
 def _judged(
     passes: _Passes,
     work: Work,
@@ -557,9 +591,8 @@ def _judged(
         for k, traces in sorted(passes.over("showing", show, dict(enumerate(shown))))
         for trace in traces
     ]
-    joints = described.joint_names
     return (
-        unseen.value().errors(joints), fitted.value().errors(joints), tuple(found),
+        unseen.value().errors(described), fitted.value().errors(described), tuple(found),
         [told[k] for k in sorted(told)],
         tuple(each for _, some in sorted(touched.items()) for each in some), lacking.value(),
     )  # fmt: skip

@@ -6,19 +6,22 @@ If no robot of the described kinematics explains a recording's efforts, the same
 with two joints' columns exchanged, with two joints' efforts exchanged, and with one joint reversed.
 Each fit is plain least squares, which does not depend on the described masses, and is judged by
 held-out parts of the time. What is reported explains the torques far better than the columns as
-recorded, and than the efforts of any one joint with the opposite sign or with another factor.
+recorded, and than the efforts of any one joint with the opposite sign or with another factor. A
+base that is mounted otherwise than described is tried in the same way (`mounting`).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from .doubts import ROUNDING, plain_drives, surely_worse
+from .mounting import Mounting, gravities
 from .normal_equations import Rows
 from .preparation import Samples
 from .recording import Floats
@@ -78,14 +81,17 @@ class Mixed:
         )
 
 
-def mixed_words(found: Mixed | None) -> Iterator[str]:
+def mixed_words(found: Mixed | Mounting | None) -> Iterator[str]:
     """The line for the user, if there is one."""
     if found is not None:
         yield found.words()
 
 
-def mixed(unknowns: Unknowns, samples: Samples, factors: Mapping[str, float]) -> Mixed | None:
-    """The columns that are mixed up in a recording; None: nothing shows that any are.
+def mixed(
+    unknowns: Unknowns, samples: Samples, factors: Mapping[str, float]
+) -> Mixed | Mounting | None:
+    """The columns that are mixed up in a recording, or a base that is mounted otherwise than
+    described; None: nothing shows either.
 
     Args:
         unknowns: the parameters to identify.
@@ -103,26 +109,31 @@ def mixed(unknowns: Unknowns, samples: Samples, factors: Mapping[str, float]) ->
     given = np.array([factors.get(joint, 1.0) for joint in joints])
     rivals = [recorded.missed(as_is, signs) for signs in (ones, given, *flips[measured])]
 
-    def changed() -> Iterator[tuple[list[int], bool, bool, Floats]]:
+    def changed() -> Iterator[tuple[Callable[[float, float], Mixed | Mounting], Floats]]:
         for i, j in itertools.combinations(np.flatnonzero(measured).tolist(), 2):
             order = as_is.copy()
             order[[i, j]] = j, i
-            yield [i, j], False, True, recorded.missed(order, ones)
-            both = _Fits(unknowns, samples.columns(order.tolist()), measured)
-            yield [i, j], True, True, both.missed(as_is, ones)
+            both = joints[i], joints[j]
+            yield partial(Mixed, both, False, True), recorded.missed(order, ones)
+            swapped = _Fits(unknowns, samples.columns(order.tolist()), measured)
+            yield partial(Mixed, both, True, True), swapped.missed(as_is, ones)
         for j in np.flatnonzero(measured).tolist():
             reversed_one = _Fits(unknowns, _reversed(samples, flips[j]), measured)
             for efforts, signs in ((True, flips[j]), (False, ones)):
-                yield [j], True, efforts, reversed_one.missed(as_is, signs)
+                missed = reversed_one.missed(as_is, signs)
+                yield partial(Mixed, (joints[j],), True, efforts), missed
+        for gravity in gravities(unknowns.mechanism, samples, measured):
+            turned = replace(unknowns.mechanism, gravity=gravity)
+            fits = _Fits(replace(unknowns, mechanism=turned), samples, measured)
+            yield partial(Mounting, tuple(gravity.tolist())), fits.missed(as_is, ones)
 
-    which, positions, efforts, missed = min(changed(), key=lambda each: float(each[-1].mean()))
+    found, missed = min(changed(), key=lambda each: float(each[1].mean()))
     after = math.exp(missed.mean())
     if after > GOOD or not all(
         surely_worse((rival - missed).sum(axis=1), TIMES) for rival in rivals
     ):
         return None
-    before = math.exp(rivals[0].mean())
-    return Mixed(tuple(joints[k] for k in which), positions, efforts, before, after)
+    return found(math.exp(rivals[0].mean()), after)
 
 
 def _reversed(samples: Samples, signs: Floats) -> Samples:

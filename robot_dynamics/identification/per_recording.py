@@ -22,6 +22,7 @@ from .errors import Misses, compared, misses
 from .fleet import located
 from .mixed import Mixed, mixed
 from .motors import at_joints
+from .mounting import Mounting
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even, joined
 from .prepared_cache import PreparedCache
@@ -89,6 +90,11 @@ class Work:
     """Whether efforts are those of motors (see `motors`)"""
     chose: frozenset[str] = frozenset()
     """The recordings that choose even so, by `place`"""
+    wanted: float | None = None
+    """Hz, the cut-off of the recordings that are fitted (infinite: not filtered), which `judges`
+    take if it is as good as their own"""
+    judges: frozenset[str] = frozenset()
+    """The recordings that only validate, by `place`"""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_unknowns": {}}
@@ -120,7 +126,8 @@ class Work:
             prepared = raw.filtered(self.shared.cutoff)
         else:
             with one_blas_thread():
-                choice = choose(self.unknowns(raw.joints), raw, 1 - self.held_out)
+                wanted = self.wanted if place(source) in self.judges else None
+                choice = choose(self.unknowns(raw.joints), raw, 1 - self.held_out, wanted)
             prepared = raw.filtered(choice.cutoff)
             prepared = replace(prepared, choice=choice, octaves=octaves(raw))
         if self.cache is not None:
@@ -166,11 +173,17 @@ class Reduction:
     work: Work
     joints: tuple[str, ...] | None = None
     """The joints to take; None: all that were recorded"""
+    excluded: frozenset[str] = frozenset()
+    """The joints whose efforts are not used"""
 
     def __call__(self, source: Source) -> tuple[NormalEquations, Reduced]:
         prepared = self.work.prepared(source, self.joints)
         unknowns = self.work.unknowns(prepared.joints)
         seen, _ = self.work.parts(prepared)
+        if self.excluded:
+            used = np.array([name not in self.excluded for name in prepared.joints])
+            stretches = (replace(each, usable=each.usable & used) for each in seen.stretches)
+            seen = replace(seen, stretches=tuple(stretches))
         prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         q = np.concatenate([each.q for each in prepared.stretches])
         with one_blas_thread():
@@ -244,14 +257,14 @@ class Sway:
 
 @dataclass(frozen=True, eq=False)
 class MixedTest:
-    """Finds the columns that are mixed up in a recording."""
+    """Finds the columns that are mixed up in a recording, or another mounting of the base."""
 
     work: Work
     joints: tuple[str, ...]
     factors: Mapping[str, float]
     """By joint, factors that may explain its efforts otherwise"""
 
-    def __call__(self, source: Source) -> Mixed | None:
+    def __call__(self, source: Source) -> Mixed | Mounting | None:
         seen, _ = self.work.parts(self.work.prepared(source, self.joints))
         with one_blas_thread():
             return mixed(self.work.unknowns(self.joints), joined(seen.stretches), self.factors)

@@ -43,6 +43,8 @@ MOSTLY = 0.9
 MATCH = 0.1
 """Relative deviation of recorded rates from position differences, beyond which the latter are
 used"""
+FEWEST = 30
+"""Samples of a stretch from which on its rates are compared"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
 """rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons"""
 SATURATED = 5
@@ -325,8 +327,11 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
         notes.append(f"one sample in {1 / rate:.3g} s: are its times in seconds?")
     _check_motion(pieces, source, notes)
     start = pieces[0][0][0]
-    pieces = [(time - start, _with_rates(each, rate, notes)) for time, each in pieces]
-    return Even(source, joints, turns, measured, tuple(pieces), rate, tuple(dict.fromkeys(notes)))
+    streams = _with_rates([each for _, each in pieces], rate, notes)
+    even_pieces = tuple(
+        (time - start, each) for (time, _), each in zip(pieces, streams, strict=True)
+    )
+    return Even(source, joints, turns, measured, even_pieces, rate, tuple(dict.fromkeys(notes)))
 
 
 def checked_cutoff(cutoff: float) -> float:
@@ -496,23 +501,28 @@ def differences(values: Floats, period: float) -> Floats:
     return rates
 
 
-def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
-    """The stream with rates for every joint.
+def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> list[Stream]:
+    """The streams with rates for every joint.
 
-    Recorded rates are kept if they agree with the positions and are not much noisier than their
-    differences; otherwise, and where single ones are missing, the differences of the positions are
-    used.
+    Recorded rates are kept if in all streams together they agree with the positions and are not
+    much noisier than their differences; otherwise, and where single ones are missing, the
+    differences of the positions are used.
     """
-    own = differences(stream.position, 1.0 / rate)
-    there = np.isfinite(stream.velocity)
-    velocity = np.where(there, stream.velocity, own)
-    given = (there.mean(axis=0) > MOSTLY) & (velocity.any(axis=0) | ~own.any(axis=0))
-    recorded = np.where(given, velocity, own)
+    names = streams[0].names
+    own = [differences(each.position, 1.0 / rate) for each in streams]
+    there = [np.isfinite(each.velocity) for each in streams]
+    rates = [
+        np.where(some, each.velocity, other)
+        for some, each, other in zip(there, streams, own, strict=True)
+    ]
+    moved = np.any([each.any(axis=0) for each in own], axis=0)
+    told = np.any([each.any(axis=0) for each in rates], axis=0)
+    given = (np.concatenate(there).mean(axis=0) > MOSTLY) & (told | ~moved)
+    recorded = [np.where(given, each, other) for each, other in zip(rates, own, strict=True)]
     wrong = _miss(recorded, own) > MATCH
-    noise, least = np.split(_noise(np.hstack([recorded, own])), 2)
-    worse = noise > NOISIER * least
+    worse = _noise(recorded) > NOISIER * _noise(own)
     missing, odd, noisy = [], [], []
-    for j, name in enumerate(stream.names):
+    for j, name in enumerate(names):
         if not given[j]:
             missing.append(name)
         elif wrong[j]:
@@ -521,7 +531,8 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
             noisy.append(name)
         else:
             continue
-        velocity[:, j] = own[:, j]
+        for each, other in zip(rates, own, strict=True):
+            each[:, j] = other[:, j]
     if missing:
         notes.append(f"no velocities of {', '.join(missing)}; using differentiated positions")
     if odd:
@@ -534,7 +545,7 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
             f"recorded velocities of {', '.join(noisy)} are noisier than differentiated positions, "
             "which are used instead"
         )
-    return replace(stream, velocity=velocity)
+    return [replace(each, velocity=new) for each, new in zip(streams, rates, strict=True)]
 
 
 @lru_cache(maxsize=64)
@@ -545,30 +556,36 @@ def _butter(*arguments: Any, **options: Any) -> Any:
     return butter(*arguments, **options)
 
 
-def _miss(recorded: Floats, derived: Floats) -> Floats:
-    """(n,): relative deviation of recorded from derived rates (k, n) below a tenth of the Nyquist
-    frequency, where motion is."""
+def _miss(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
+    """(n,): relative deviation of recorded from derived rates, (k, n) each, below a tenth of the
+    Nyquist frequency, where motion is."""
     from scipy.signal import filtfilt
 
-    if len(recorded) < 30:
-        return np.zeros(recorded.shape[1])
+    n = derived[0].shape[1]
+    off, size = np.zeros((2, n))
     b, a = _butter(2, 0.1)
-    both = np.ascontiguousarray(np.hstack([derived, recorded]).T)
-    y, other = np.split(filtfilt(b, a, both), 2)
-    off = np.linalg.norm(other - y, axis=1)
-    size = np.linalg.norm(y, axis=1)
-    return np.asarray(np.divide(off, size, out=np.zeros_like(off), where=size > 0))
+    for some, own in zip(recorded, derived, strict=True):
+        if len(own) < FEWEST:
+            continue
+        y, other = np.split(filtfilt(b, a, np.ascontiguousarray(np.hstack([own, some]).T)), 2)
+        off += ((other - y) ** 2).sum(axis=1)
+        size += (y**2).sum(axis=1)
+    return np.asarray(np.sqrt(np.divide(off, size, out=np.zeros(n), where=size > 0)))
 
 
-def _noise(values: Floats) -> Floats:
-    """(n,): RMS of (k, n) between a tenth and a quarter of the sampling rate, where numerical
+def _noise(rates: Sequence[Floats]) -> Floats:
+    """(n,): RMS of (k, n) each between a tenth and a quarter of the sampling rate, where numerical
     differences are accurate."""
     from scipy.signal import sosfiltfilt
 
-    if len(values) < 30:
-        return np.zeros(values.shape[1])
     sections = _butter(2, (0.2, 0.5), "band", output="sos")
-    return np.asarray(np.std(sosfiltfilt(sections, np.ascontiguousarray(values.T)), axis=1))
+    square, count = np.zeros(rates[0].shape[1]), 0
+    for each in rates:
+        if len(each) >= FEWEST:
+            high = sosfiltfilt(sections, np.ascontiguousarray(each.T))
+            square += len(each) * np.var(high, axis=1)
+            count += len(each)
+    return np.asarray(np.sqrt(square / max(count, 1)))
 
 
 def filtered(

@@ -15,6 +15,7 @@ from .fit import Fit
 from .normal_equations import Rows, Sums
 from .preparation import Samples
 from .recording import Floats
+from .unknowns import Unknowns
 
 STATES = 400
 """Random states that represent all motion of which the robot is capable"""
@@ -179,12 +180,37 @@ def other_unit(fit: Fit) -> Iterator[str]:
     # the factor of the described bodies' torques that is closest to the identified bodies'
     seen = fit.information[:block, :block] @ described
     own, other = float(described @ seen), float(fit.x[:block] @ seen)
-    if not own / FAR_OFF <= other <= FAR_OFF * own:
+    if other < 0:
+        yield (
+            f"the bodies' torques are {other / own:.2g} times those of the described bodies, the "
+            "opposite: do all efforts have the opposite sign (--effort-scale JOINT:-1 for every "
+            "joint), or is the base mounted otherwise than described?"
+        )
+    elif not own / FAR_OFF <= other <= FAR_OFF * own:
         yield (
             f"the bodies' torques are {other / own:.2g} times those of the described bodies: are "
-            "the efforts in N·m (forces in N)? --effort-scale converts them; or are the described "
+            f"the efforts in N·m (forces in N)? --effort-scale converts them"
+            f"{_at_motors(fit.unknowns, own / other if other else 0.0)}; or are the described "
             "masses placeholders?"
         )
+
+
+def _at_motors(unknowns: Unknowns, factor: float) -> str:
+    """A hint that efforts may be the motors', if the described gears make them about this much
+    smaller at every joint."""
+    rotors = unknowns.rotors
+    ratios = {
+        joint: unknowns.gear_ratio(joint)
+        for joint in unknowns.joints
+        if joint in rotors and rotors[joint] not in unknowns.added
+    }
+    if len(ratios) < len(unknowns.joints):
+        return ""
+    size = float(np.exp(np.log(np.abs([*ratios.values()])).mean()))
+    if size < FAR_OFF or not 1 / FAR_OFF < factor / size < FAR_OFF:
+        return ""
+    scales = " ".join(f"{joint}:{ratio:.6g}" for joint, ratio in ratios.items())
+    return f" (if they are the motors' torques: --effort-scale {scales})"
 
 
 def warnings(
@@ -211,7 +237,15 @@ def warnings(
             "parameters; the rest stay near the description: record longer, with all joints "
             "moving at once, faster, and in more varied poses"
         )
-    yield from unexplained(joints, unseen.relative, explained)
+    still = [joint for joint, stood in zip(joints, unseen.still, strict=True) if stood]
+    yield from unexplained(joints, unseen.relative, [*explained, *still])
+    if still:
+        one = len(still) == 1
+        yield (
+            f"{', '.join(still)} {'stands' if one else 'stand'} still in the held-out motion: "
+            f"static friction may take any part of {'its' if one else 'their'} torque, so "
+            f"{'its error says' if one else 'their errors say'} little"
+        )
 
 
 def unexplained(
@@ -234,11 +268,11 @@ def unexplained(
 
 
 def lost(unseen: Errors) -> Iterator[str]:
-    """Warnings of joints whose torque the description predicts better, a line each."""
-    for joint, error, before in zip(
-        unseen.joints, unseen.relative, unseen.relative_described, strict=True
+    """Warnings of moving joints whose torque the description predicts better, a line each."""
+    for joint, error, before, still in zip(
+        unseen.joints, unseen.relative, unseen.relative_described, unseen.still, strict=True
     ):
-        if error > 1.05 * before:
+        if error > 1.05 * before and not still:
             yield (
                 f"{joint}: on held-out motion the original description predicts better (error "
                 f"{100 * before:.1f} % against {100 * error:.1f} %); record longer"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..mechanism import Mechanism
 from .friction_laws import OFFSET, PLAIN, SLIDING, VISCOUS, FrictionLaw, law, laws, shaft_laws
 from .normal_equations import Equations
 from .recording import Floats
@@ -200,15 +201,28 @@ def _candidates(unknowns: Unknowns, owner: str, gram: Floats) -> Iterator[Drive]
         owner: the joint or shaft.
         gram: (width, width), the normal matrix of its own columns.
     """
-    if owner not in unknowns.shafts:
-        slow = SLOW * (1.0 if unknowns.mechanism.joint(owner).turns else SLIDING)
-        if gram[VISCOUS, VISCOUS] < slow**2 * gram[OFFSET, OFFSET]:
-            yield from (Drive(law(names), False) for names in ((), ("offset",)))
-            return
+    if owner not in unknowns.shafts and stands_still(
+        unknowns.mechanism, owner, gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
+    ):
+        yield from (Drive(law(names), False) for names in ((), ("offset",)))
+        return
     described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0
     rotors = (False, True) if owner in unknowns.rotors else (False,)
     for each in shaft_laws() if owner in unknowns.shafts else laws():
         yield from (Drive(each, rotor, described) for rotor in rotors)
+
+
+def stands_still(mechanism: Mechanism, joint: str, squares: float, count: float) -> bool:
+    """Whether a joint counts as standing still.
+
+    Args:
+        mechanism: the robot.
+        joint: its name.
+        squares: the weighted sum of its squared rates.
+        count: the sum of the weights.
+    """
+    slow = SLOW * (1.0 if mechanism.joint(joint).turns else SLIDING)
+    return bool(squares < slow**2 * count)
 
 
 @dataclass(frozen=True, eq=False)

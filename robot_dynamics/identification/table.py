@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from ..errors import RecordingError
+from ..errors import RecordingError, listed
 from .recording import Floats, Recording, Stream
 
 TIMES = ("time", "__time", "timestamp")
@@ -148,6 +148,12 @@ def _columns(
     header: list[str], source: str
 ) -> tuple[tuple[int, float], dict[tuple[str, str], int]]:
     """((the column of times, its unit in s), the column of each joint's field)."""
+    if _is_numbers(header):
+        raise RecordingError(
+            f"{source}: no header: its first row is of numbers; expected the columns' names: time, "
+            "and JOINT/position, JOINT/velocity and JOINT/effort of each joint",
+            name=source,
+        )
     known = {name + end: unit for name in TIMES for end, unit in UNITS.items()}
     times = [(k, known[name.lower()]) for k, name in enumerate(header) if name.lower() in known]
     if not times:
@@ -170,10 +176,20 @@ def _columns(
             columns[key] = k
     if not any(field == "position" for _, field in columns):
         raise RecordingError(
-            f"{source}: no column ends in JOINT/position (nor JOINT/velocity, JOINT/effort)",
+            f"{source}: no column ends in JOINT/position (nor JOINT/velocity, JOINT/effort); found "
+            f"{listed(header)}; expected names such as elbow/position and elbow/effort",
             name=source,
         )
     return times[0], columns
+
+
+def _is_numbers(cells: list[str]) -> bool:
+    """Whether all cells are numbers, or numbers between blanks."""
+    words = [word for cell in cells for word in cell.split()]
+    try:
+        return bool([float(word.replace(",", ".")) for word in words])
+    except ValueError:
+        return False
 
 
 def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | None:

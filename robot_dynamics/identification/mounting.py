@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates the direction of gravity in the base frame: a robot may hang from a wall or a ceiling
+while its description stands on the floor.
+
+The described bodies' torques depend linearly on gravity g. It is the least-squares solution of
+
+    τ = τ₀ + Σ g_k τ_k + friction
+
+where τ₀ are the torques without gravity and τ_k those of a unit of it along each axis. Only its
+direction is used, so the scale of the described masses does not matter. As it is no better than
+the described bodies, the axes of the base are other candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..dynamics import InverseDynamics
+from ..formulations.terms import RIGID
+from ..mechanism import Mechanism
+from .preparation import Samples
+from .recording import Floats
+
+STANDARD = 9.81
+"""m/s², where none is described"""
+
+
+@dataclass(frozen=True)
+class Mounting:
+    """A base that seems to be mounted otherwise than described."""
+
+    gravity: tuple[float, ...]
+    """(3,), m/s², in the base frame"""
+    before: float
+    """Relative error of the best model with gravity as described, geometric mean over the joints"""
+    after: float
+    """The same with this gravity"""
+
+    def words(self) -> str:
+        """One line for the user."""
+        gravity = ", ".join(f"{each:.3g}" for each in self.gravity)
+        return (
+            "the base looks mounted otherwise than described: with `gravity: "
+            f"[{gravity}]` in the base frame the best model leaves {100 * self.after:.2g} % of "
+            f"the torques unexplained (mean over the joints), as described {100 * self.before:.2g} "
+            "%. The description was used as it is, and the result describes no robot. Set its "
+            "`gravity` (of a URDF in a YAML beside it)"
+        )
+
+
+def gravities(mechanism: Mechanism, samples: Samples, measured: Floats) -> Floats:
+    """(k, 3): candidates for gravity in the base frame, m/s².
+
+    Args:
+        mechanism: the described robot.
+        samples: motion of which all measured efforts may be used.
+        measured: (n,), whether each joint's effort was measured.
+    """
+    q, qd, qdd = samples.q, samples.qd, samples.qdd
+    bare, *along = (
+        InverseDynamics(replace(mechanism, gravity=each), terms=RIGID)(q, qd, qdd)
+        for each in (np.zeros(3), *np.eye(3))
+    )
+    A, b = [], []
+    for j in np.flatnonzero(measured):
+        tau = samples.tau[:, j]
+        own = np.column_stack([np.ones(len(q)), qd[:, j], np.sign(qd[:, j]), qdd[:, j]])
+        columns = np.column_stack([*(each[:, j] - bare[:, j] for each in along), tau - bare[:, j]])
+        # less what the joint's own friction and rotor explain
+        columns -= own @ np.linalg.lstsq(own, columns, rcond=None)[0]
+        columns /= max(float(np.linalg.norm(tau)), np.finfo(float).tiny)
+        A.append(columns[:, :3])
+        b.append(columns[:, 3])
+    found = np.linalg.lstsq(np.concatenate(A), np.concatenate(b), rcond=None)[0]
+    size = float(np.linalg.norm(mechanism.gravity)) or STANDARD
+    candidates = np.vstack([np.eye(3), -np.eye(3), found])
+    lengths = np.linalg.norm(candidates, axis=1)
+    return np.asarray(size * candidates[lengths > 0] / lengths[lengths > 0, None] + 0.0)
