@@ -230,11 +230,21 @@ def test_a_package_url_is_found_by_the_ament_prefixes(tmp_path, monkeypatch):
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere{os.pathsep}{tmp_path}")
     assert rd.load("package://some_robot/urdf/robot.urdf").name == "r"
     refused("package://other_robot/robot.urdf", "other_robot", "AMENT_PREFIX_PATH")
-    refused("package://../robot.urdf", "package")
+    for nothing in ("package://", "package:///robot.urdf", "package://../robot.urdf"):
+        refused(nothing, "it names no package")
     refused(f"package://{'n' * 300}/robot.urdf", "AMENT_PREFIX_PATH")
 
 
 NAMESPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A folder around which no other test's packages are found; nothing is installed."""
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    tmp_path.chmod(0o1777)
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
 
 
 def a_package(folder, mass, name=None):
@@ -259,41 +269,39 @@ def mass_of(file):
 
 
 def test_a_packages_sources_are_found_near_the_file_by_its_manifest_or_by_its_folder(
-    tmp_path, monkeypatch
+    home, monkeypatch
 ):
-    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    cell = a_package(tmp_path / "src/vendor/lines/cell", 1, "cell")
+    cell = a_package(home / "src/vendor/lines/cell", 1, "cell")
     refused(cell, "$(find arm): package 'arm' was not found in AMENT_PREFIX_PATH", "'urdf'")
     # another package's folder, however near, is none of that name
-    a_package(tmp_path / "src/vendor/lines/other", 2, "other")
+    a_package(home / "src/vendor/lines/other", 2, "other")
+    a_package(home / "src/four/levels/below/src", 2, "arm")
     refused(cell, "package 'arm' was not found")
-    a_package(tmp_path / "src/far/away/checkout", 3, "arm")
+    a_package(home / "src/far/away/checkout", 3, "arm")
     assert mass_of(cell) == 3
-    a_package(tmp_path / "src/vendor/arm", 4)  # without a manifest
+    a_package(home / "src/vendor/arm", 4)  # without a manifest
     assert mass_of(cell) == 4
-    own = a_package(tmp_path / "src/vendor/lines/renamed", 5, "arm")
+    own = a_package(home / "src/vendor/lines/renamed", 5, "arm")
     assert mass_of(cell) == mass_of(own) == 5
     # an installed one comes first, as everywhere in ROS
-    a_package(tmp_path / "install/share/arm", 6)
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
+    a_package(home / "install/share/arm", 6)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(home / "install"))
     assert mass_of(cell) == 6
 
 
-def test_a_package_url_in_a_file_is_found_near_it(tmp_path, monkeypatch):
-    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    a_package(tmp_path / "arms/arm", 3, "arm")
-    file = tmp_path / "cell/config/robot.yaml"
+def test_a_package_url_in_a_file_is_found_near_it(home, monkeypatch):
+    a_package(home / "arms/arm", 3, "arm")
+    file = home / "cell/config/robot.yaml"
     file.parent.mkdir(parents=True)
     file.write_text("urdf: package://arm/urdf/robot.urdf.xacro\n")
     assert mass_of(file) == 3
-    monkeypatch.chdir(tmp_path / "arms/arm")
+    monkeypatch.chdir(home / "arms/arm")
     refused("package://arm/urdf/robot.urdf.xacro", "in AMENT_PREFIX_PATH;")  # of a place by chance
 
 
-def test_no_package_is_taken_from_where_everybody_may_leave_one(tmp_path, monkeypatch):
-    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    a_package(tmp_path / "arm", 3, "arm")
-    public = tmp_path / "public"
+def test_no_package_is_taken_from_where_everybody_may_leave_one(home):
+    a_package(home / "arm", 3, "arm")
+    public = home / "public"
     cell = a_package(public / "mine/cell", 1, "cell")
     assert mass_of(cell) == 3
     a_package(public / "arm", 666, "arm")
