@@ -105,6 +105,8 @@ def test_comments_and_instructions_elsewhere_do_no_harm():
         ('<parent link="a"/>', '<parent link="a"/><limit/><limit effort="1"/>', ("<limit>",)),
         ('<link name="a"/>', '<link name="a"/><xacro:m xmlns:xacro="http://ros.org/wiki/xacro"/>',
          ("<xacro:m>", "`xacro FILE`")),
+        ('<link name="a"/>', '<link name="a"/><sensor:s/><xacro:m/>', ("<xacro:m>", "`xacro")),
+        ('<link name="a"/>', '<link name="a"/><sensor:s>', ("not readable as XML",)),
         ('name="b"', f'name="{"x" * (LONGEST_NAME + 1)}"', ("link name", "at most 200")),
         ("</robot>", "</robot><robot/>", ("not readable as XML",)),
         ('value="5"', 'value="5" value="6"', ("not readable as XML",)),
@@ -114,6 +116,14 @@ def test_comments_and_instructions_elsewhere_do_no_harm():
 def test_what_stands_twice_or_is_another_language_is_refused(old, new, words):
     assert old in ROBOT
     refused(rd.load, ROBOT.replace(old, new), *words)
+
+
+def test_prefixes_that_are_not_declared_are_read_as_ros_does():
+    gazebo = '<gazebo><sensor:camera name="c" a:b="1"><x:link/></sensor:camera></gazebo>'
+    found = rd.load(ROBOT.replace('<link name="a"/>', f'<link name="a"/>{gazebo}'))
+    assert [link.name for link in found.links] == [link.name for link in rd.load(ROBOT).links]
+    # another prefix makes another element
+    refused(rd.load, ROBOT.replace("<mass", "<x:mass"), "mass")
 
 
 @pytest.mark.parametrize("axis", ['xzy="1 0 0"', "", 'xyz="0 0 0"', 'xyz="z"'])

@@ -16,6 +16,9 @@ MOST_TAGS = 3000
 
 XACRO = ("http://www.ros.org/wiki/xacro", "http://ros.org/wiki/xacro", "http://wiki.ros.org/xacro")
 
+UNDECLARED = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
+"""The parser's complaint about a prefix, such as that of <sensor:camera>, that is not declared"""
+
 _BLANKS = re.compile(r"[\ufeff\s]*")
 _TAG = re.compile(r"<([A-Za-z]+)[\s>/]")
 _DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
@@ -47,26 +50,34 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
         if (count := text.count(tag)) > MOST_TAGS:
             raise wrong(DescriptionError, f"{where}: {tag}>", count, f"at most {MOST_TAGS}")
     _refuse_document_type(text, where)
-    parser = etree.XMLParser(
-        encoding="utf-8", resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False
-    )
+    parser = _parser()
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise DescriptionError(
-            f"{where}: not readable as XML: {one_line(error.msg, 300)}", name=where
-        ) from None
+        if any(each.type != UNDECLARED for each in parser.error_log):
+            raise DescriptionError(
+                f"{where}: not readable as XML: {one_line(error.msg, 300)}", name=where
+            ) from None
+        # nothing but prefixes that are not declared, which ROS's and Gazebo's parsers accept
+        root = etree.fromstring(data, _parser(recover=True))
     if root.tag != wanted:
         raise wrong(DescriptionError, f"{where}: root element", root.tag, f"<{wanted}>")
-    for element in root.iter(*(f"{{{space}}}*" for space in XACRO)):
-        name = etree.QName(element).localname
-        raise wrong(
-            DescriptionError,
-            where,
-            f"<xacro:{name}>",
-            "what `xacro FILE` makes of it (a file that ends in .xacro is expanded here)",
-        )
+    for tag in dict.fromkeys(str(element.tag) for element in root.iter(etree.Element)):
+        if tag.startswith(("xacro:", *(f"{{{space}}}" for space in XACRO))):
+            raise wrong(
+                DescriptionError,
+                where,
+                f"<xacro:{re.split('[}:]', tag)[-1]}>",
+                "what `xacro FILE` makes of it (a file that ends in .xacro is expanded here)",
+            )
     return root
+
+
+def _parser(*, recover: bool = False) -> etree.XMLParser:
+    return etree.XMLParser(
+        encoding="utf-8", resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False,
+        recover=recover,
+    )  # fmt: skip
 
 
 def plain_text(element: etree._Element, where: str) -> str:
