@@ -281,6 +281,10 @@ def test_a_packages_sources_are_found_near_the_file_by_its_manifest_or_by_its_fo
     assert mass_of(cell) == 3
     a_package(home / "src/vendor/arm", 4)  # without a manifest
     assert mass_of(cell) == 4
+    # what a manifest says counts, where there is one; a pipe that nobody writes to is none
+    a_package(home / "src/vendor/lines/arm", 5, "another")
+    os.mkfifo(a_package(home / "src/vendor/lines/pipe", 5).parents[1] / "package.xml")
+    assert mass_of(cell) == 4
     own = a_package(home / "src/vendor/lines/renamed", 5, "arm")
     assert mass_of(cell) == mass_of(own) == 5
     # an installed one comes first, as everywhere in ROS

@@ -104,7 +104,7 @@ def _words(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     if says_what_is_right or context is None:
         return words
-    return f"{words.rstrip('.')}; see {context.command_path} --help"
+    return f"{words.rstrip('.?')}; see {context.command_path} --help"
 
 
 def _open_standard_streams() -> None:

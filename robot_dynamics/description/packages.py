@@ -8,6 +8,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from ..errors import DescriptionError
@@ -22,8 +23,8 @@ def share(package: str, reference: str, near: Path | None = None) -> Path:
 
     It is share/NAME in the first prefix that has it, as ament_index finds it. A package that is not
     installed is looked for in the folder `near` and those above it: it is the nearest of them, and
-    of the folders up to three levels below each, whose package.xml has that name, or which is
-    called so itself.
+    of the folders up to three levels below each, whose package.xml has that name, or which has
+    none and is called so.
 
     Args:
         package: its name.
@@ -46,11 +47,10 @@ def share(package: str, reference: str, near: Path | None = None) -> Path:
     if package == "robot_dynamics" and (own / MANIFEST).is_file():
         return own
     for folder in _around(near) if near else ():
-        found = [each for each in (folder, folder / package) if each.name == package]
-        manifests = (folder.glob(k * "*/" + MANIFEST) for k in range(4))
-        found += [each.parent for files in manifests for each in sorted(files)]
-        for each in found:
-            if os.path.isdir(each) and package in (each.name, _name(each)):
+        # the usual places first: looking through all folders takes longer
+        manifests = (each for k in range(4) for each in sorted(folder.glob(k * "*/" + MANIFEST)))
+        for each in chain((folder, folder / package), (each.parent for each in manifests)):
+            if os.path.isdir(each) and (_name(each) or each.name) == package:
                 return each
     places = (
         f"AMENT_PREFIX_PATH or around the folder {near.name!r}" if near else "AMENT_PREFIX_PATH"
@@ -76,6 +76,8 @@ def _around(folder: Path) -> Iterator[Path]:
 
 def _name(folder: Path) -> str:
     """The name in a package's manifest; "" if there is none."""
+    if not os.path.isfile(folder / MANIFEST):  # nor a pipe, which nobody may ever write to
+        return ""
     try:
         with open(folder / MANIFEST, encoding="utf-8", errors="replace") as file:
             said = re.search(r"<name>\s*([^<>\s]+)\s*</name>", file.read(MOST_BYTES))

@@ -21,10 +21,13 @@ import sys, xacro
 from xacro import substitution_args
 from pathlib import Path
 
+root, file, *given = sys.argv[1:]
+
 def share(package):
+    sys.path.append(root)
     from robot_dynamics.description.packages import share
     try:
-        return str(share(package, f"$(find {package})", Path(sys.argv[1]).parent))
+        return str(share(package, f"$(find {package})", Path(file).parent))
     except Exception as error:
         sys.exit(str(error))
 
@@ -40,10 +43,10 @@ class Arguments(dict):
         return super().__getitem__(name)
 
 substitution_args._eval_find = share
-arguments = Arguments(each.split(":=", 1) for each in sys.argv[2:])
+arguments = Arguments(each.split(":=", 1) for each in given)
 Arguments.unused = set(arguments)
 try:
-    text = xacro.process_file(sys.argv[1], mappings=arguments).toxml()
+    text = xacro.process_file(file, mappings=arguments).toxml()
 except BaseException as error:
     sys.exit(" ".join((str(error) or type(error).__name__).split()))
 if Arguments.unused:
@@ -77,7 +80,8 @@ def expanded(path: Path) -> str:
             "`xacro FILE` prints",
             name=where,
         )
-    arguments = [str(path.absolute()), *arguments_of(path)]
+    root = Path(__file__).resolve().parents[2]
+    arguments = [str(root), str(path.absolute()), *arguments_of(path)]
     text, told = output(_CHILD, arguments, f"{where}: xacro", LONGEST)
     if told:
         last = one_line(told, 300)

@@ -54,7 +54,7 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        if any(each.type != UNDECLARED for each in parser.error_log):
+        if {each.type for each in parser.error_log} != {UNDECLARED}:
             raise DescriptionError(
                 f"{where}: not readable as XML: {one_line(error.msg, 300)}", name=where
             ) from None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +29,7 @@ MOST_STRIDES = 1000
 FARTHEST = 15.0
 """rad, or fractions of the size: states farther away are refused immediately"""
 MOST_STEPS = 40
-"""Certified steps tried for a single state, a few tens of ms"""
+"""Certified steps tried for a single state: a few tens of ms, several times that for 50 joints"""
 MOST_STEPS_OF_READINGS = 100
 """The same with sensors"""
 MOST_STEPS_OF_A_ROW = 200
@@ -355,30 +356,34 @@ class Continuation:
         unfinished: list[Floats] = []
         try:
             return self._reached_directly(q, memory, origin, most, unfinished.append)
-        except ClosureError as failure:
+        except ClosureError:
             if unfinished:
                 end = self._memory_at(self._checked(unfinished[0], origin), origin)
                 self._here.base, self._here.end = self._memory(origin), end
-            back = self._configuration(origin)[: self._k]
             if memory is origin or not np.isfinite(q).all():
                 raise
-            if self._k > self._a:
-                # readings determine the configuration, whatever the previous one was
-                return self._reached_directly(q, origin, origin, most)
-            # via the origin, if the way back really leads there: several assembly modes may have
-            # the same sign of the determinant
-            try:
-                home, _ = self._reached_directly(back, memory, origin, most)
-            except ClosureError:
-                raise failure from None
-            off = (self._configuration(home) - self._configuration(origin)) / self._solver.scale
-            # joints that differ by whole turns are the same configuration
-            if not (abs(np.sin(off / 2)) <= _SAME).all():
-                raise
-            try:
-                return self._reached_directly(q, home, origin, most)
-            except ClosureError:
-                raise failure from None
+            with suppress(ClosureError):
+                home = self._way_back(memory, origin, most)
+                if home is not None:
+                    return self._reached_directly(q, home, origin, most)
+            raise
+
+    def _way_back(self, memory: Floats, origin: Floats, most: int) -> Floats | None:
+        """The memory at the origin, reached from this one; None: the way back leads elsewhere, as
+        several assembly modes may have the same sign of the determinant.
+
+        Raises:
+            ClosureError: there is no way back in so many steps.
+        """
+        if self._k > self._a:
+            # readings determine the configuration, whatever the previous one was
+            return origin
+        home, _ = self._reached_directly(
+            self._configuration(origin)[: self._k], memory, origin, most
+        )
+        off = (self._configuration(home) - self._configuration(origin)) / self._solver.scale
+        # joints that differ by whole turns are the same configuration
+        return home if (abs(np.sin(off / 2)) <= _SAME).all() else None
 
     def _reached_directly(
         self,
@@ -397,7 +402,7 @@ class Continuation:
         if not float(abs(way / self._solver.scale[:k]).max()) <= FARTHEST:
             raise self._solver.too_far(q)
         if k > self._a:
-            found = self._read(q, start, origin, most)
+            found = self._read(q, start, origin, most, unfinished)
             return self._memory_at(self._checked(found, origin), origin), np.inf
 
         def step(ahead: Floats, _: Floats) -> Floats | None:
@@ -416,16 +421,30 @@ class Continuation:
         found = self._solver.forward_kinematics(q, found, most, unfinished)
         return self._memory_at(self._checked(found, origin), origin), np.inf
 
-    def _read(self, q: Floats, start: Floats, origin: Floats, most: int) -> Floats:
+    def _read(
+        self,
+        q: Floats,
+        start: Floats,
+        origin: Floats,
+        most: int,
+        unfinished: Callable[[Floats], object],
+    ) -> Floats:
         """q_r (n_r,) from readings (k,), which need not be consistent: motors first."""
         if not self._reads_all:
-            start = self._at_motors(q[: self._a], start, origin, most)
+            start = self._at_motors(q[: self._a], start, origin, most, unfinished)
         row = self.kernels["closing"](q, start[self._k :])
         if row[0] <= 1.0 and np.isfinite(row).all():
             return np.asarray(row[3:])
-        return self._solver.forward_kinematics(q, start, most)
+        return self._solver.forward_kinematics(q, start, most, unfinished)
 
-    def _at_motors(self, q_a: Floats, start: Floats, origin: Floats, most: int) -> Floats:
+    def _at_motors(
+        self,
+        q_a: Floats,
+        start: Floats,
+        origin: Floats,
+        most: int,
+        unfinished: Callable[[Floats], object] = lambda _: None,
+    ) -> Floats:
         """The closed q_r (n_r,) with the motors at q_a (n_a,), from a start that may be open."""
         kernel = self.kernels["motors_closing"]
 
@@ -442,7 +461,7 @@ class Continuation:
             start, there = self._walked(q_a, q_r, step)
             if there:
                 return start
-        return self._solver.forward_kinematics(q_a, start, most)
+        return self._solver.forward_kinematics(q_a, start, most, unfinished)
 
     def _checked(self, q_r: Floats, origin: Floats) -> Floats:
         """q_r, if it is on the origin's assembly mode; readings may lead to another one."""

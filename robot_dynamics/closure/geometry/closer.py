@@ -94,8 +94,8 @@ class Closer:
             known: (k,) positions of the first joints of q_r, rad or m.
             start: (n_r,) a configuration nearby, from which the path is followed.
             most: number of steps to try.
-            unfinished: called with the q_r that was reached, on the assembly mode of start, if the
-                motors alone are known and there were too few steps.
+            unfinished: called with the q_r that was reached, on the assembly mode of start, if
+                there were too few steps for the path of the motors.
 
         Raises:
             ClosureError: the loops can't be closed there on the assembly mode of start, or not
@@ -107,7 +107,7 @@ class Closer:
         square = k == a
         if not square:
             # the motors give the configuration, and the sensors correct it only slightly
-            start = self.forward_kinematics(known[:a], start, most)
+            start = self.forward_kinematics(known[:a], start, most, unfinished)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.mobility, self._curvature, start, way)
