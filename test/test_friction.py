@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of friction: viscous, Coulomb by direction, Stribeck's hump, an offset."""
+"""The law of friction: viscous, Coulomb by direction, Stribeck's hump, an offset, a spring."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import closed_robots
 import numpy as np
 import pytest
+import yaml
 from robots import CONFIG, RELATIVE_TO_SISTERS, relative
 
 import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
-from robot_dynamics.mechanism import Coupling, Friction, Inertial, Joint, Link, Mechanism
+from robot_dynamics.mechanism import (
+    Coupling,
+    Friction,
+    Inertial,
+    Joint,
+    Link,
+    Mechanism,
+    Pose,
+    Rotor,
+)
 from robot_dynamics.simulation.physics import Simulation
 
 LAWS = {
@@ -20,17 +32,22 @@ LAWS = {
     "one way": Friction(0.0, 0.0, coulomb_negative=2.0),
     "Stribeck": Friction(0.3, 1.5, stribeck_torque=0.8, stribeck_rate=0.7),
     "Stribeck dips": Friction(0.3, 1.5, stribeck_torque=-1.0, stribeck_rate=0.7),
-    "all": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7),
+    "spring": Friction(0.3, 1.5, offset=-0.4, stiffness=2.5),
+    "all": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7, -1.2),
 }
 RATES = np.array([-40.0, -3.0, -0.7, -0.1, -1e-9, 0.0, 1e-9, 0.1, 0.7, 3.0, 40.0])
 
 
-def by_hand(law, rate):
+def by_hand(law, rate, place=0.0):
     """The law as it is printed, with a branch for the direction."""
     backwards = law.coulomb if law.coulomb_negative is None else law.coulomb_negative
     dry = np.where(rate < 0, backwards, law.coulomb)
     dry = dry + law.stribeck_torque * np.exp(-((rate / law.stribeck_rate) ** 2))
-    return law.viscous * rate + np.where(rate == 0, 0, dry * np.sign(rate)) + law.offset
+    return (
+        law.viscous * rate
+        + np.where(rate == 0, 0, dry * np.sign(rate))
+        + (law.offset + law.stiffness * place)
+    )
 
 
 def robot(*laws, couplings=()):
@@ -99,6 +116,61 @@ def test_a_follower_hands_its_friction_to_its_master():
         assert rubbing(mechanism, np.array([rate]))[0] == pytest.approx(expected, rel=1e-13)
 
 
+FORMULATIONS = ["newton_euler", "gibbs_appell", "lagrange_euler", "murphy"]
+
+
+@pytest.mark.parametrize("backend", ["auto", "python"])
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_spring_pulls_by_the_position_also_at_rest_and_a_followers_by_its_own(
+    formulation, backend
+):
+    ratio, shift = -2.5, 0.1
+    laws = LAWS["all"], LAWS["spring"], LAWS["plain"]
+    mechanism = robot(*laws, couplings={"b": Coupling((("a", ratio),), shift)})
+    dynamics = rd.InverseDynamics(mechanism, formulation, terms=["friction"], backend=backend)
+    for place in (-2.0, 0.0, 0.7):
+        for rate in (-0.4, 0.0, 3.0):
+            expected = by_hand(laws[0], rate, place)
+            expected += ratio * by_hand(laws[1], ratio * rate, ratio * place + shift)
+            found = dynamics([place, 1.0], [rate, 0.0], [0.0, 0.0])
+            assert found[0] == pytest.approx(expected, rel=1e-13)
+            assert found[1] == 0.0
+
+
+def test_derivatives_regressor_and_accelerations_know_of_springs():
+    couplings = {"b": Coupling((("a", -1.5),), 0.1)}
+    mechanism = robot(LAWS["all"], LAWS["spring"], LAWS["spring"], couplings=couplings)
+    dynamics = rd.InverseDynamics(mechanism)
+    q, qd, qdd = np.array([0.3, -0.8]), np.array([0.5, 0.4]), np.array([1.0, -2.0])
+    tau, step = dynamics(q, qd, qdd), 1e-6
+    by_q = dynamics.derivatives(q, qd, qdd)[0]
+    for k, unit in enumerate(step * np.eye(2)):
+        slope = (dynamics(q + unit, qd, qdd) - dynamics(q - unit, qd, qdd)) / (2 * step)
+        assert by_q[:, k] == pytest.approx(slope, rel=1e-7, abs=1e-7)
+    assert {"a.stiffness", "b.stiffness", "c.stiffness"} < {*dynamics.parameter_names}
+    assert dynamics.regressor(q, qd, qdd) @ dynamics.parameters == pytest.approx(tau, rel=1e-12)
+    assert dynamics.forward(q, qd, tau) == pytest.approx(qdd, rel=1e-10)
+    heavy = robot(*[LAWS["spring"]] * 6)  # so many that the articulated-body algorithm is used
+    six = rd.InverseDynamics(heavy)
+    states = np.random.default_rng(0).uniform(-1, 1, (3, 6))
+    assert six.forward(states[0], states[1], six(*states)) == pytest.approx(states[2], rel=1e-9)
+
+
+def test_a_motor_has_no_spring(tmp_path):
+    said = "stiffness.*: found 3.*, expected 0: springs are at joints"
+    motor = Rotor("motor", "base", Pose(), (("a", 50.0),), Inertial())
+    mechanism = replace(robot(LAWS["plain"]), rotors=(motor,))
+    dynamics = rd.InverseDynamics(mechanism, backend="python")
+    with pytest.raises(rd.InputError, match=said):
+        dynamics.set_friction("motor", 0.1, 0.1, stiffness=3)
+    geared = {"mount": "base", "friction": {"stiffness": 3}}
+    content = yaml.safe_load((CONFIG / "polar.yaml").read_text())
+    first = content["links"][0]["joint"]["name"]
+    geared["gear_ratio"] = {first: 50.0}
+    with pytest.raises(rd.DescriptionError, match=said):
+        closed_robots.load(content | {"rotors": {"spare": geared}}, tmp_path)
+
+
 @pytest.mark.parametrize("formulation", ["newton_euler", "gibbs_appell", "lagrange_euler"])
 @pytest.mark.parametrize("before", ["plain", "all"])
 def test_a_law_that_is_set_is_as_if_it_had_been_so(formulation, before, nothing_is_built):
@@ -114,6 +186,7 @@ def test_a_law_that_is_set_is_as_if_it_had_been_so(formulation, before, nothing_
             coulomb_negative=law.coulomb_negative,
             stribeck_torque=law.stribeck_torque,
             stribeck_rate=law.stribeck_rate,
+            stiffness=law.stiffness,
         )
         assert dynamics.mechanism.joint("a").friction == law
         fresh = rd.InverseDynamics(robot(law, LAWS["plain"]), formulation, backend="python")
@@ -123,7 +196,8 @@ def test_a_law_that_is_set_is_as_if_it_had_been_so(formulation, before, nothing_
             # every number of the law is a parameter of the kernel already
             nothing_is_built()
             for other in LAWS.values():
-                dynamics.set_friction("a", other.viscous, other.coulomb, offset=other.offset)
+                numbers = {"offset": other.offset, "stiffness": other.stiffness}
+                dynamics.set_friction("a", other.viscous, other.coulomb, **numbers)
                 dynamics(q, qd, qdd)
 
 
@@ -139,6 +213,7 @@ def test_friction_in_loops_is_what_all_joints_feel_by_virtual_work(tmp_path):
             "offset": law.offset,
             "coulomb_negative": law.coulomb_backwards,
             "stribeck": {"torque": law.stribeck_torque, "rate": law.stribeck_rate},
+            "stiffness": law.stiffness,
         }
     mechanism = closed_robots.load(description, tmp_path)
     chain = ClosedChain(mechanism, terms=["friction"])
@@ -147,7 +222,9 @@ def test_friction_in_loops_is_what_all_joints_feel_by_virtual_work(tmp_path):
     q = chain.home.q_r[:k] + rng.uniform(-0.02, 0.02, k)
     qd = rng.uniform(-1, 1, k)
     T = np.column_stack([chain.forward_kinematics(q, unit).qd_r for unit in np.eye(k)])
-    felt = [by_hand(laws[n], r) for n, r in zip(chain.coordinate_names, T @ qd, strict=True)]
+    places = chain.forward_kinematics(q).q_r
+    states = zip(chain.coordinate_names, T @ qd, places, strict=True)
+    felt = [by_hand(laws[name], rate, place) for name, rate, place in states]
     # δW = τᵀ δq_a = fᵀ T δq_a
     expected = T.T @ np.array(felt)
     assert relative(chain(q, qd, np.zeros(k)), expected) < 1e-9
@@ -172,11 +249,11 @@ def test_symbols_say_the_same(intermediates):
     mechanism = robot(LAWS["all"], LAWS["by direction"])
     model = rd.derive(mechanism, terms=["friction"], simplify=False, intermediates=intermediates)
     names = {str(symbol) for symbol in model.parameters}
-    assert names >= {"bv1", "bc1", "bn1", "bo1", "bs1", "ws1", "bv2", "bc2", "bn2"}
+    assert names >= {"bv1", "bc1", "bn1", "bo1", "bs1", "ws1", "bk1", "bv2", "bc2", "bn2"}
     compute, zero = model.function(), [0.0, 0.0]
     for rates in ([0.4, -0.3], [-0.4, 0.3], zero):
-        expected = [by_hand(LAWS["all"], rates[0]), by_hand(LAWS["by direction"], rates[1])]
-        assert compute(zero, rates, zero) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        expected = [by_hand(LAWS["all"], rates[0], 0.7), by_hand(LAWS["by direction"], rates[1])]
+        assert compute([0.7, 0.2], rates, zero) == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
@@ -205,6 +282,7 @@ def test_mujoco_rubs_as_the_law_says(law):
         ({"coulomb_negative": -0.5}, "coulomb negative friction of a: found -0.5, expected at"),
         ({"stribeck_torque": 1, "stribeck_rate": 0}, "stribeck rate of a: found 0, expected above"),
         ({"stribeck_torque": -1.5}, "stribeck torque of a: found -1.5, expected at least -1, so"),
+        ({"stiffness": np.nan}, "stiffness of a: found nan, expected a finite number"),
     ],
 )
 def test_a_law_that_drives_is_refused_and_leaves_the_old_one(numbers, words):

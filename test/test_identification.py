@@ -20,14 +20,14 @@ from robot_dynamics.identification.bodies import (
     numbers,
     numbers_of,
 )
-from robot_dynamics.identification.files import summary
+from robot_dynamics.identification.files import save, summary
 from robot_dynamics.identification.fit import about_described_bodies, fit
 from robot_dynamics.identification.normal_equations import approached, reduce
 from robot_dynamics.identification.preparation import SATURATED, prepare
 from robot_dynamics.identification.quality import _units
 from robot_dynamics.identification.solve import FAR_HEAVIER, Prior
 from robot_dynamics.identification.unknowns import Unknowns
-from robot_dynamics.mechanism import Inertial, Mechanism
+from robot_dynamics.mechanism import Friction, Inertial, Mechanism
 
 ARM = """<robot name="arm"><link name="base"/>
   <link name="upper"><inertial><origin xyz="0.02 0.01 0.15"/><mass value="4"/>
@@ -221,6 +221,55 @@ def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
     model, exact = (rd.InverseDynamics(each) for each in (result.mechanism, truth))
     states = rng.uniform(-1, 1, (3, 200, len(result.joints)))
     assert np.abs(model(*states)[:, 0]).max() < 2 * np.abs(exact(*states)[:, 0]).max()
+
+
+SPRINGS = {
+    "a": Friction(1.0, 0.5, 0.4, stiffness=6.0),
+    "c": Friction(0.5, 0.3, -0.6, stiffness=2.0),
+}
+
+
+def sprung(mechanism):
+    """The robot with springs at joints a and c."""
+    links = [
+        replace(link, joint=replace(link.joint, friction=SPRINGS[link.joint.name]))
+        if link.joint.name in SPRINGS
+        else link
+        for link in mechanism.links
+    ]
+    return replace(mechanism, links=tuple(links))
+
+
+def test_springs_are_found_where_there_are_some_and_written_with_the_model(arm, truth, tmp_path):
+    real = sprung(truth)
+    result = identify(arm, recording(real, 20.0, 200.0, noise=0.02))
+    for joint in result.joints:
+        found, right = (each.joint(joint).friction for each in (result.mechanism, real))
+        assert found.stiffness == pytest.approx(right.stiffness, rel=0.2)
+    assert miss(real, result.mechanism) < 0.02
+    save(result, tmp_path)
+    saved = rd.load(tmp_path / "identified.yaml")
+    assert saved.joint("a").friction == result.mechanism.joint("a").friction
+    assert miss(result.mechanism, saved) < 1e-12
+
+
+def test_a_joint_that_turns_without_end_has_no_spring(arm, truth):
+    endless = ARM.replace('"a" type="revolute"', '"a" type="continuous"')
+    result = identify(rd.load(endless), recording(sprung(truth), 20.0, 200.0, noise=0.02))
+    assert result.mechanism.joint("a").friction.stiffness == 0.0
+    assert result.mechanism.joint("c").friction.stiffness > 0.0
+
+
+def test_a_spring_that_only_impossible_bodies_would_replace_is_found(arm):
+    """Beside bodies of any number a spring is superfluous where the gravity of a negative mass is
+    much like it."""
+    reach = 0.4
+    real = changed(sprung(arm), seed=2, by=0.1)
+    real = sprung(real)
+    result = identify(arm, recording(real, 20.0, 200.0, noise=0.02, reach=reach))
+    assert bodies(result.mechanism)
+    assert result.mechanism.joint("c").friction.stiffness == pytest.approx(2.0, rel=0.3)
+    assert (result.errors.relative < 0.05).all()
 
 
 def test_a_torque_that_no_parameter_explains_widens_its_joints_deviations_alone(arm, truth):

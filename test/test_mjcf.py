@@ -130,8 +130,17 @@ def turning(angles):
     return np.array([[-sp, 0.0, 1.0], [sr * cp, cr, 0.0], [cr * cp, -sr, 0.0]])
 
 
+SPRUNG = (
+    ARM.replace('name="lift"', 'name="lift" stiffness="90" springref="0.05"')
+    .replace('name="turn"', 'name="turn" stiffness="-7" springref="-40"')
+    .replace('name="wrist"', 'name="wrist" stiffness="0.3"')
+)
+
+
 @pytest.mark.parametrize(
-    ("text", "bound"), [(ARM, ROUNDING), (WALKER, 1e-9)], ids=["arm", "walker"]
+    ("text", "bound"),
+    [(ARM, ROUNDING), (SPRUNG, ROUNDING), (WALKER, 1e-9)],
+    ids=["arm", "springs", "walker"],
 )
 def test_torques_are_mujocos(text, bound):
     """The walker's bound is that of a finite difference."""
@@ -362,10 +371,18 @@ SPATIAL = """<worldbody><site name="s"/><body><geom size="1"/><site name="t" pos
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('name="wrist" axis', 'name="wrist" stiffness="3" axis', "'wrist': spring"),
         ('<body name="tip"', '<body name="tip" gravcomp="1"', "'tip': gravcomp"),
         ("<option ", '<option density="5" ', "fluid"),
-        ('name="wrist" axis', 'name="wrist" stiffness="0 3" axis', "'wrist': spring: found 3"),
+        (
+            'name="wrist" axis',
+            'name="wrist" stiffness="0 3" axis',
+            "'wrist': stiffness that is not",
+        ),
+        (
+            '<joint name="wrist"',
+            '<joint type="ball" stiffness="3" name="wrist"',
+            "stiffness of a sph",
+        ),
         ('name="wrist" axis', 'name="wrist" damping="1 3" axis', "'wrist': damping that is not"),
         ('name="m2"', 'name="m2" damping="0 3"', "'m2': damping that is not linear: found .3.0"),
         ("</mujoco>", FIXED.format('stiffness="3"'), "tendon 'cord': stiffness: found .3.0"),

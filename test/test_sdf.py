@@ -73,6 +73,15 @@ def by_hand() -> object:
     return model
 
 
+def test_a_spring_pulls_back_to_its_reference():
+    spring = "<spring_stiffness>30</spring_stiffness><spring_reference>0.4</spring_reference>"
+    text = ARM.replace("<damping>", spring + "<damping>")
+    q, still = np.array([1.1, 0.2]), np.zeros(2)
+    with_it, without = (rd.InverseDynamics(rd.load(each)) for each in (text, ARM))
+    pull = with_it(q, still, still) - without(q, still, still)
+    assert pull == pytest.approx([30 * (1.1 - 0.4), 0.0], rel=1e-12)
+
+
 def test_frames_axes_and_gravity_are_what_the_poses_say():
     model = by_hand()
     dynamics = rd.InverseDynamics(rd.load(ARM), terms={"inertia", "coriolis", "gravity"})

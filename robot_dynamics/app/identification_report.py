@@ -229,19 +229,20 @@ class _Joint:
         )
 
     def friction(self) -> Chart:
-        """The torque that neither rigid bodies nor motors that turn with several joints explain,
-        plotted over the rate."""
+        """The torque that neither rigid bodies, a spring nor motors that turn with several joints
+        explain, plotted over the rate."""
         result, j = self.result, self.j
         rates, left = [], []
+        # what is kept as described may have friction at motors
+        law = friction_at_joints(result.mechanism).joint(self.name).friction
         for _, samples, series in traces(result):
             usable = samples.usable[:, j]
             qd, own = samples.qd[usable], (series["residual"] + series["friction"])[usable, j]
+            own = own - float(law.stiffness) * samples.q[usable, j]
             for row, law in _shafts(result).values():
                 own = own - row[j] * _torques(law, qd @ row)
             rates.append(qd[:, j])
             left.append(own)
-        # what is kept as described may have friction at motors
-        law = friction_at_joints(result.mechanism).joint(self.name).friction
         x, y = np.concatenate(rates), np.concatenate(left)
         return _friction_chart(self.name, x, y, law, self.rate, self.unit)
 

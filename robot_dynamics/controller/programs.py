@@ -332,7 +332,7 @@ def _add_all(add: Callable[..., None], mechanism: Mechanism) -> None:
     for term in RIGID:
         add(term, (term,))
     # the friction laws are always those of the description
-    if any(any(law.numbers.values()) for _, law in mechanism.friction_rows()):
+    if any(any(law.numbers.values()) for *_, law in mechanism.friction_rows()):
         add("friction", ("friction",))
         add("friction_smoothed", ("friction",), True)
 

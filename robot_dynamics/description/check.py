@@ -63,7 +63,7 @@ def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[Descri
         place = at("rotor", rotor.name)
         for complaint in mass(rotor.inertial, place):
             raise complaint
-        for complaint in friction(rotor.friction or Friction(), place):
+        for complaint in friction(rotor.friction or Friction(), place, of_rotor=True):
             raise complaint
     for name, each in bodies.items():
         yield from body(each, at("link", name))
@@ -206,15 +206,18 @@ def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
         yield _bad(Place(where) / "mass", inertial.mass, "at least 0 kg")
 
 
-def friction(law: Friction, where: Place, *steps: str) -> Iterator[DescriptionError]:
+def friction(
+    law: Friction, where: Place, *steps: str, of_rotor: bool = False
+) -> Iterator[DescriptionError]:
     """Errors for friction that drives, or for numbers that are none.
 
     Args:
         law: the friction.
         where: what has it.
         steps: other places in the file where it may stand.
+        of_rotor: is it a rotor's?
     """
-    for key, what, value, expected in law.faults():
+    for key, what, value, expected in law.faults(of_rotor):
         keys = key.split("_") if key.startswith("stribeck") else [key]
         yield _bad((where + f": {what}").at(*steps, "friction", *keys), value, expected)
 

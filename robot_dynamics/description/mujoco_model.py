@@ -8,6 +8,7 @@
 | hinge, slide; `ref`                    | revolute, prismatic; q is MuJoCo's qpos           |
 | ball, free                             | rz, ry, rx; x, y, z, rz, ry, rx, as in a YAML     |
 | damping, frictionloss, armature, range | viscous and Coulomb friction, armature, limits    |
+| stiffness, springref of hinge, slide   | stiffness                                         |
 | actuatorfrcrange, forcerange           | limits of effort                                  |
 | gear of an actuator on a joint         | gear ratio                                        |
 | damping, armature of an actuator       | of a shaft                                        |
@@ -16,8 +17,8 @@
 | equality connect, weld                 | loops: spherical, fixed                           |
 | equality joint (linear)                | a joint that follows                              |
 
-Elements outside rigid-body dynamics (springs, spatial tendons, gravity compensation, fluids) are
-left out with a warning; contacts are not part of a description.
+Elements outside rigid-body dynamics (springs of balls and tendons, spatial tendons, gravity
+compensation, fluids) are left out with a warning; contacts are not part of a description.
 """
 
 from __future__ import annotations
@@ -142,6 +143,7 @@ class _Reader:
             (bodies, "body", ("mass", "inertia", "pos", "ipos", "quat", "iquat")),
             (joints, "jnt", ("pos", "axis")),
             (by_dof, "dof", ("armature", "damping", "frictionloss")),
+            (joints, "jnt", ("stiffness",)),
             ([where] * model.nsite, "site", ("pos", "quat")),
             ([where] * model.nu, "actuator", ("gear",)),
             ([where] * model.neq, "eq", ("data",)),
@@ -152,6 +154,7 @@ class _Reader:
         for what, values in (
             ("gravity", model.opt.gravity),
             ("ref", model.qpos0),
+            ("springref", model.qpos_spring),
             ("tendon", model.wrap_prm),
         ):
             _check_size([values], [where], what)
@@ -189,8 +192,6 @@ class _Reader:
         model, kinds = self.model, self.mujoco.mjtJoint
         kind, name = model.jnt_type[k], self.joints[k]
         dof = int(model.jnt_dofadr[k])
-        if spring := self._nonzero(("jnt_stiffness", "jnt_stiffnesspoly"), k):
-            self._leave_out(f"joint {name!r}: spring", spring[0])
         if kind == kinds.mjJNT_FREE:
             # qpos is its pose in the world, regardless of the body's own pose
             self._compound(k, "floating", link, parent, Pose(), Pose(), inertial)
@@ -202,9 +203,12 @@ class _Reader:
             return
         if polynomial := self._nonzero(("dof_dampingpoly",), dof):
             self._leave_out(f"joint {name!r}: damping that is not linear", polynomial)
+        if polynomial := self._nonzero(("jnt_stiffnesspoly",), k):
+            self._leave_out(f"joint {name!r}: stiffness that is not linear", polynomial)
         axis = array(model.jnt_axis[k].tolist())
         # q = qpos, while MuJoCo moves the body by qpos - qpos0
-        shift = float(model.qpos0[model.jnt_qposadr[k]])
+        place = model.jnt_qposadr[k]
+        shift, stiffness = float(model.qpos0[place]), float(model.jnt_stiffness[k])
         if kind == kinds.mjJNT_HINGE:
             kind_here, tail = "revolute", Pose(exact(rotation_about(axis, -shift))) @ back
         else:
@@ -222,7 +226,12 @@ class _Reader:
             origin=origin,
             axis=axis,
             tail=tail,
-            friction=Friction(float(model.dof_damping[dof]), float(model.dof_frictionloss[dof])),
+            friction=Friction(
+                float(model.dof_damping[dof]),
+                float(model.dof_frictionloss[dof]),
+                offset=-stiffness * float(model.qpos_spring[place]),
+                stiffness=stiffness,
+            ),
             limits=Limits(lower, upper),
         )
         if model.dof_armature[dof]:
@@ -242,12 +251,13 @@ class _Reader:
         model, name = self.model, self.joints[k]
         dofs = slice(int(model.jnt_dofadr[k]), int(model.jnt_dofadr[k]) + len(PARTS[kind]))
         for what, values in (
+            ("stiffness", self._nonzero(("jnt_stiffness", "jnt_stiffnesspoly"), k)),
             ("damping", model.dof_damping[dofs]),
             ("frictionloss", model.dof_frictionloss[dofs]),
             ("armature", model.dof_armature[dofs]),
         ):
             if np.any(values):
-                self._leave_out(f"joint {name!r}: {what} of a {kind} joint", values.tolist())
+                self._leave_out(f"joint {name!r}: {what} of a {kind} joint", [*map(float, values)])
         whole = Joint(name, "revolute", origin=origin, tail=tail)
         self.links += split(link, parent, whole, inertial, PARTS[kind])
 

@@ -197,13 +197,14 @@ FRICTION = Record(
         "offset": QUANTITY.said("N·m or N, at every velocity and at rest"),
         "coulomb_negative": QUANTITY.said("N·m or N, in place of `coulomb` at negative velocities"),
         "stribeck": _HUMP.kind().said("torque·exp(-(qd/rate)²)·sign(qd), added near rest"),
+        "stiffness": QUANTITY.said("N·m/rad or N/m, of a spring"),
     }
 )
 
 
 def friction(value: Any, where: Place) -> Friction:
     """The friction law from {viscous, coulomb, offset, coulomb_negative,
-    stribeck: {torque, rate}}, all optional."""
+    stribeck: {torque, rate}, stiffness}, all optional."""
     found = FRICTION.read(value, where)
     hump = found.pop("stribeck", {})
     if hump and "rate" not in hump:

@@ -51,6 +51,7 @@ BELOW_NONE = ("velocity", "effort")
 READ = (
     "pose", "inertial", "mass", "inertia", "ixx", "iyy", "izz", "ixy", "ixz", "iyz",
     "parent", "child", "axis", "axis2", "xyz", "dynamics", "damping", "friction",
+    "spring_stiffness", "spring_reference",
     "limit", "lower", "upper", "velocity", "effort", "mimic", "multiplier", "offset", "reference",
 )  # fmt: skip
 """The elements that are read of a link, joint or frame, each at most once"""
@@ -309,10 +310,12 @@ class _Reader:
         if element is None:
             return Joint("", "revolute", axis=axis / length)
 
-        law = Friction(
-            _number(element, at / tag, "dynamics/damping", 0.0),
-            _number(element, at / tag, "dynamics/friction", 0.0),
+        viscous, coulomb, stiffness, rest = (
+            _number(element, at / tag, f"dynamics/{name}", 0.0)
+            for name in ("damping", "friction", "spring_stiffness", "spring_reference")
         )
+        # tau = stiffness (q - rest)
+        law = Friction(viscous, coulomb, offset=-stiffness * rest, stiffness=stiffness)
         return Joint(
             "",
             "revolute",

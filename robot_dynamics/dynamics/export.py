@@ -43,7 +43,7 @@ LEVELS = 3
 PRECISIONS = {"double": C99, "single": C99_SINGLE}
 
 _FUNCTIONS = {
-    "torques": ("tau", "tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), N m or N"),
+    "torques": ("tau", "tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd), N m or N"),
     "mass_matrix": ("D", "D(q), kg m^2 (kg m, kg), row by row"),
     "coriolis_matrix": ("C", "C(q, qd) of Christoffel symbols, row by row"),
     "gravity": ("g", "g(q), N m or N"),

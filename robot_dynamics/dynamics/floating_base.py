@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Legged robots, and arms on mobile bases: the whole robot, with a base that moves freely.
 
-    tau (6 + n) = D(q) a + C(q, v) v + g(q) + friction(v) - Σ Jᵀ w
+    tau (6 + n) = D(q) a + C(q, v) v + g(q) + friction(q, v) - Σ Jᵀ w
 
 The first six are the external wrench that the base needs; it is zero if all contact wrenches are
 given. `formulations.floating` has the equations.

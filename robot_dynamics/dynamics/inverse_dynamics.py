@@ -645,6 +645,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         coulomb_negative: float | None = None,
         stribeck_torque: float = 0.0,
         stribeck_rate: float = 1.0,
+        stiffness: float = 0.0,
     ) -> None:
         """Replace the friction law of a joint or rotor; see `mechanism.Friction` for the equation.
 
@@ -661,6 +662,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             coulomb_negative: N·m or N, replaces `coulomb` at negative rates; None: `coulomb`.
             stribeck_torque: N·m or N, added near rest.
             stribeck_rate: rad/s or m/s, the rate at which it has decayed to 1/e.
+            stiffness: N·m/rad or N/m, of a spring, whose torque is the offset at q = 0.
 
         Raises:
             InputError: no such joint, a number that is not finite, or a law that drives the joint.
@@ -670,8 +672,10 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         names = [*joints, *shafts]
         if joint not in names:
             raise wrong(InputError, "friction: joint", joint, choices(names))
-        law = Friction(viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate)
-        for _, what, value, expected in law.faults():
+        law = Friction(
+            viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate, stiffness
+        )
+        for _, what, value, expected in law.faults(joint in shafts):
             raise wrong(InputError, f"{what} of {joint}", value, expected)
 
         def with_friction(link: Link) -> Link:

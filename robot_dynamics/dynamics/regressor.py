@@ -86,7 +86,7 @@ class RegressorKernel:
         Raises:
             Recompile: its friction is of another kind.
         """
-        if self.laws != tuple(friction_terms(law) for _, law in mechanism.friction_rows()):
+        if self.laws != tuple(friction_terms(law) for *_, law in mechanism.friction_rows()):
             raise Recompile
         other = copy(self)
         other._numbers, other._kernel = _numbers(mechanism), None

@@ -77,12 +77,14 @@ def derivatives(
             total[2] = total[2] + found[2]
     if "friction" in terms:
         elements = tree.friction_rows()
-        N = array([row for row, _ in elements]).reshape(len(elements), n)
+        N = array([row for row, _, _ in elements]).reshape(len(elements), n)
         slopes = [
             _slope(law, rate, equations.friction_smoothing)
-            for (_, law), rate in zip(elements, N @ qd, strict=True)
+            for (_, _, law), rate in zip(elements, N @ qd, strict=True)
         ]
-        # ∂(Nᵀ f(N q̇))/∂q̇ = Nᵀ f'(N q̇) N
+        # ∂(Nᵀ f(N q + s, N q̇))/∂q = Nᵀ K N, and by q̇ likewise with the slopes of f
+        if any(not is_zero(law.stiffness) for _, _, law in elements):
+            total[0] = total[0] + N.T @ (array(law.stiffness for *_, law in elements)[:, None] * N)
         total[1] = total[1] + N.T @ (array(slopes)[:, None] * N)
     return np.asarray(total)
 

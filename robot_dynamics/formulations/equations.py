@@ -4,7 +4,7 @@
 This module has what all formulations share: joints that follow others, rotor models,
 selected terms, friction. Closed chains are in `closure`.
 
-    tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd)
+    tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd)
 
 `terms` defines which part of it each term is.
 """
@@ -95,7 +95,7 @@ class Equations:
         tau = self._rigid(self.mechanism, q, *motion_of("links", terms, qd, qdd), g, note=note)
         if self.rotors is not None:
             tau = tau + self._rigid(self.rotors, q, *motion_of("rotors", terms, qd, qdd), g)
-        return tau + self.friction(qd) if "friction" in terms else tau
+        return tau + self.friction(q, qd) if "friction" in terms else tau
 
     def of_links(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """D qdd + C qd (n,) of the links, and of the rotors unless they are separate."""
@@ -130,15 +130,17 @@ class Equations:
         still = zeros(len(self.mechanism.joint_names))
         return replace(self, terms=frozenset({"gravity"})).torques(q, still, still)
 
-    def friction(self, qd: Array) -> Array:
-        """The friction torques (n,) at rates qd (n,): a follower's act on its master, a rotor's on
-        all joints that turn it."""
+    def friction(self, q: Array, qd: Array) -> Array:
+        """The friction torques (n,) at q, qd (n,): a follower's act on its master, a rotor's on all
+        joints that turn it."""
         elements = self.mechanism.friction_rows()
-        # tau = Nᵀ f(N qd), with a row of N for each joint and each rotor that has friction
-        N = array([row for row, _ in elements]).reshape(len(elements), len(qd))
+        # tau = Nᵀ f(N q + s, N qd), with a row of N for each joint and each rotor that has friction
+        N = array([row for row, _, _ in elements]).reshape(len(elements), len(qd))
         forces = [
-            law.torque(rate, direction(rate, self.friction_smoothing))
-            for (_, law), rate in zip(elements, N @ array(qd), strict=True)
+            law.torque(rate, direction(rate, self.friction_smoothing), place + shift)
+            for (_, shift, law), place, rate in zip(
+                elements, N @ array(q), N @ array(qd), strict=True
+            )
         ]
         tau: Array = N.T @ array(forces)
         return tau

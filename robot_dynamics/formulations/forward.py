@@ -50,7 +50,7 @@ def forward(
     q, qd, tau = array(q), array(qd), array(tau)
     if n > SOLVED and stands_alone(equations):
         if "friction" in terms:
-            tau = tau - equations.friction(qd)
+            tau = tau - equations.friction(q, qd)
         rates, _ = motion_of("links", terms, qd, zeros(n))
         heavy = replace(tree, gravity=gravity_of(terms, tree.gravity))
         return (of_tree or articulated)(heavy, q, rates, tau)

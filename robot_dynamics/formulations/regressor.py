@@ -65,7 +65,9 @@ class Regressor:
     moving: int
     """The number of joints before the rotors'"""
     rows: Array
-    """(m, n): the row of each thing that has friction; see `Mechanism.friction_rows`"""
+    """(m, n): the row n of each thing that has friction; see `Mechanism.friction_rows`"""
+    shifts: tuple[Scalar, ...]
+    """(m,): its s"""
     laws: tuple[tuple[str, ...], ...]
     """(m,): the terms of its friction"""
     terms: frozenset[str]
@@ -110,8 +112,9 @@ class Regressor:
             tuple(shafts),
             len(mechanism.armatures),
             moving,
-            array([row for row, _ in elements]).reshape(len(elements), len(mechanism.joint_names)),
-            tuple(friction_terms(law) for _, law in elements),
+            array([row for row, *_ in elements]).reshape(len(elements), len(mechanism.joint_names)),
+            tuple(shift for _, shift, _ in elements),
+            tuple(friction_terms(law) for _, _, law in elements),
             terms,
             friction_smoothing,
         )
@@ -124,7 +127,8 @@ class Regressor:
             for link in self.tree.links
         ]
         return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
-                self.columns, self.shafts, self.armatures, self.rows, self.laws)  # fmt: skip
+                self.columns, self.shafts, self.armatures, self.rows, self.shifts,
+                self.laws)  # fmt: skip
 
     @property
     def rotor_columns(self) -> slice:
@@ -156,7 +160,7 @@ class Regressor:
         spin, spin_rate = motion_of("rotors", terms, qd, qdd)
         links = self._bodies(q, slow, driven, weight)[: self.moving]
         rotors = self._bodies(q, spin, spin_rate, weight)[self.moving :]
-        friction = self._friction(qd, rates) if "friction" in terms else []
+        friction = self._friction(q, qd, rates) if "friction" in terms else []
         reflected = len(self.shafts) - self.armatures
         shafts = self._shafts(spin_rate)[:reflected] + self._shafts(driven)[reflected:]
         n = len(qd)
@@ -220,18 +224,19 @@ class Regressor:
                 rows[:, master] += S[j, master] * np.array(powers, dtype=object)
         return rows[list(self.columns[i])]
 
-    def _friction(self, qd: Array, rates: Array) -> list[Array]:
+    def _friction(self, q: Array, qd: Array, rates: Array) -> list[Array]:
         """For each joint and shaft the columns of its law, as rows (…, n)."""
         N, smooth, slow = self.rows, self.friction_smoothing, iter(rates)
         blocks = []
-        for terms, row, rate in zip(self.laws, N, N @ array(qd), strict=True):
+        places = N @ array(q) + array(self.shifts)
+        for terms, row, place, rate in zip(self.laws, N, places, N @ array(qd), strict=True):
             heading = direction(rate, smooth)
             nothing = {FRICTION[term]: 0.0 for term in terms}
             if "stribeck" in terms:
                 nothing["stribeck_rate"] = next(slow)
             # each term is the law that has nothing else
             laws = [Friction(**(nothing | {FRICTION[term]: 1.0})) for term in terms]
-            blocks.append(np.outer(array(law.torque(rate, heading) for law in laws), row))
+            blocks.append(np.outer(array(law.torque(rate, heading, place) for law in laws), row))
         return blocks
 
     def _shafts(self, qdd: Array) -> list[Array]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .normal_equations import Equations, NormalEquations, approached
 from .recording import Floats
-from .selection import Drive, choose, embedding
+from .selection import Drive, choose, embedding, usual
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
@@ -23,6 +23,8 @@ PASSES = 5
 """Alternations between fit and noise estimate"""
 SAME = 0.2
 """Relative change of a noise variance below which the weights have converged"""
+SELECTIONS = 3
+"""Alternations at most between friction and springs; two are usual"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +119,38 @@ def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
 
 
 def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
+    """The fit with the drives that suit it best.
+
+    Friction and rotors are selected beside bodies that need not be possible. Those can explain much
+    of what a spring does, so springs are selected beside the bodies of the fit, held by its own
+    barrier, and then friction and rotors again beside the springs.
+    """
     prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     _, prior = approached(normal.gram.sum(axis=0), normal.moment.sum(axis=0), prior)
-    drives = choose(unknowns, prior, normal)
+    b = 10 * len(prior.bodies)
+    described = prior.curvature(1.0)
+    bend, right = np.zeros_like(described), np.zeros(b)
+    drives = usual(unknowns)
+    for _ in range(SELECTIONS):
+        held = described @ prior.mean + right
+        drives = choose(unknowns, drives, normal, described + bend, held)
+        found = _fit_with(drives, unknowns, prior, normal)
+        # near x the barrier is ½ (x' - x)ᵀ bend (x' - x) + slope·(x' - x)
+        bend = (found.curvature - found.information)[:b, :b]
+        slope = (found.moment - found.information @ found.x)[:b]
+        right = bend @ found.x[:b] - slope
+        drives = choose(unknowns, found.drives, normal, bend, right, springs=True)
+        if _springs(drives) == _springs(found.drives):
+            break
+    return found
+
+
+def _springs(drives: dict[str, Drive]) -> set[str]:
+    return {owner for owner, drive in drives.items() if drive.law.springs}
+
+
+def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal: Equations) -> Fit:
+    """The fit with these drives, or simpler ones where their values would not be physical."""
     while True:
         E = embedding(unknowns, drives)
         gram = np.array([E.T @ G @ E for G in normal.gram])

@@ -3,7 +3,7 @@
 
 Each joint has raw columns; the torque of every law is a linear combination of them:
 
-    qd,   1 where qd > 0,   -1 where qd < 0,   1,   exp(-(qd/r)²)·sign(qd) for some rates r
+    qd,   1 where qd > 0,   -1 where qd < 0,   1,   exp(-(qd/r)²)·sign(qd) for some rates r,   q
 
 A law is a matrix that maps its own parameters to those of the raw columns (see
 `mechanism.Friction`).
@@ -24,28 +24,31 @@ RATES = (0.01, 0.02, 0.035, 0.06, 0.1, 0.18, 0.35, 0.7)
 SLIDING = 0.1
 """m/s at a sliding joint that correspond to 1 rad/s at a turning joint"""
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
-RAW = 4 + len(RATES)
+STIFFNESS = 4 + len(RATES)
+RAW = STIFFNESS + 1
 """Number of raw columns of a joint"""
 BREAKAWAY = 4.0
 """Largest ratio of the torque that starts a motion to Coulomb friction. Near rest, where rates are
 mostly noise, a larger one explains errors that have another cause"""
 PLAIN = ("viscous", "coulomb", "offset")
 """The parameters of the law that most joints have"""
+SPRING = ("offset", "stiffness")
+"""The parameters of a joint that a spring, or a cable, pulls towards some position"""
 
 
 def raw_columns(qd: Floats, turns: bool) -> Floats:
-    """The raw columns (k, RAW) of one joint.
+    """The raw columns (k, RAW) of one joint, with 0 in place of its positions.
 
     Args:
         qd: (k,) rates, rad/s or m/s.
         turns: whether the joint turns; otherwise it slides.
     """
     signals = np.empty((RAW, len(qd)))
-    signals[VISCOUS], signals[OFFSET] = qd, 1.0
+    signals[VISCOUS], signals[OFFSET], signals[STIFFNESS] = qd, 1.0, 0.0
     signals[FORWARDS], signals[BACKWARDS] = qd > 0, qd < 0
     signals[BACKWARDS] *= -1.0
     sign = signals[FORWARDS] + signals[BACKWARDS]
-    for rate, effect in zip(rates(turns), signals[OFFSET + 1 :], strict=True):
+    for rate, effect in zip(rates(turns), signals[OFFSET + 1 : STIFFNESS], strict=True):
         # exp(-(qd/r)²)·sign(qd)
         np.divide(qd, rate, out=effect)
         effect *= effect
@@ -75,6 +78,19 @@ class FrictionLaw:
     """Whether the Stribeck torque cancels Coulomb friction at rest, so that the law has no step
     there"""
 
+    @property
+    def springs(self) -> bool:
+        """Whether it has a spring."""
+        return "stiffness" in self.names
+
+    def rubs_like(self, other: FrictionLaw) -> bool:
+        """Whether both are the same apart from offset and stiffness."""
+
+        def rest(law: FrictionLaw) -> tuple[object, ...]:
+            return {*law.names} - {*SPRING}, law.rate, law.tied
+
+        return rest(self) == rest(other)
+
     def friction(self, values: Floats, turns: bool, size: float = 1.0) -> Friction:
         """The friction with these parameters.
 
@@ -99,6 +115,8 @@ class FrictionLaw:
             values: the parameters, in the order of `names`.
         """
         fields = dict(zip(self.names, values, strict=True))
+        if fields.get("stiffness", 0.0) < 0:
+            return "stiffness"
         dry = fields.get("coulomb", 0.0)
         least = min(dry, fields.get("coulomb_negative", dry))
         if fields.get("viscous", 0.0) < 0:
@@ -116,9 +134,12 @@ class FrictionLaw:
         Args:
             fault: as `fault` returns it.
         """
-        bias = tuple(name for name in self.names if name == "offset")
+        bias = tuple(name for name in self.names if name in SPRING)
         wet = tuple(name for name in self.names if name == "viscous")
         match fault:
+            case "stiffness":
+                names = tuple(name for name in self.names if name != "stiffness")
+                return law(names, self.rate, self.tied)
             case "viscous":
                 return law(self.names[1:], self.rate, self.tied)
             case "coulomb":
@@ -141,15 +162,16 @@ def laws() -> tuple[FrictionLaw, ...]:
     """All candidate laws, the simplest first."""
     found = []
     for wet in ((), ("viscous",)):
-        for bias in ((), ("offset",)):
+        for bias in ((), ("offset",), SPRING):
             found.append(_law((*wet, *bias)))
             found.append(_law((*wet, "coulomb", *bias)))
             for k in range(len(RATES)):
                 found.append(_law((*wet, "coulomb", *bias), k, tied=True))
                 found.append(_law((*wet, "coulomb", *bias, "stribeck_torque"), k))
-        for k in range(len(RATES)):
-            both = ("coulomb", "coulomb_negative", "offset", "stribeck_torque")
-            found.append(_law((*wet, *both), k))
+        for bias in (("offset",), SPRING):
+            for k in range(len(RATES)):
+                both = ("coulomb", "coulomb_negative", *bias, "stribeck_torque")
+                found.append(_law((*wet, *both), k))
     return tuple(sorted(found, key=lambda law: len(law.names)))
 
 
@@ -183,6 +205,8 @@ def _law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) ->
                 column[BACKWARDS] = 1.0
             case "offset":
                 column[OFFSET] = 1.0
+            case "stiffness":
+                column[STIFFNESS] = 1.0
             case "stribeck_torque" if rate is not None:
                 column[4 + rate] = 1.0
     return FrictionLaw(names, matrix, rate, tied)

@@ -17,7 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
-from .friction_laws import BACKWARDS, FORWARDS, OFFSET, RATES, RAW, VISCOUS, rates, raw_columns
+from .friction_laws import (
+    BACKWARDS,
+    FORWARDS,
+    OFFSET,
+    RATES,
+    RAW,
+    STIFFNESS,
+    VISCOUS,
+    rates,
+    raw_columns,
+)
 from .recording import Floats, Recording, Stream
 from .stamps import even_stretches
 
@@ -625,6 +635,7 @@ def filtered(
             friction = _all_columns(qd, smooth, turns)
         else:
             friction = _few_columns(qd, smooth, turns)
+        friction[..., STIFFNESS] = q
         tau = np.where(np.isfinite(tau), smooth(np.nan_to_num(tau)), np.nan)
         usable = _eroded(usable, spoiled)
         step = max(1, int(1.0 / (THINNING * cutoff * period)))
@@ -637,7 +648,7 @@ def filtered(
 
 
 def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
-    """(k, n, RAW): the filtered friction columns."""
+    """(k, n, RAW): the filtered friction columns, without positions."""
     out = np.empty((qd.shape[1], RAW, len(qd)))
     for signals, rate, turning in zip(out, qd.T, turns, strict=True):
         columns = raw_columns(rate, turning).T
@@ -645,7 +656,7 @@ def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floa
             signals[:] = smooth.signals(columns)
             continue
         # F(1) = 1, and F(1 where qd > 0) + F(1 where qd < 0) = 1 where qd is never 0
-        told = np.delete(np.arange(RAW), [BACKWARDS, OFFSET])
+        told = np.delete(np.arange(STIFFNESS), [BACKWARDS, OFFSET])
         signals[told] = smooth.signals(columns[told])
         signals[OFFSET] = 1.0
         signals[BACKWARDS] = signals[FORWARDS] - 1.0
@@ -654,7 +665,8 @@ def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floa
 
 
 def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
-    """(k, n, RAW): the filtered friction columns, with every third Stribeck rate only."""
+    """(k, n, RAW): the filtered friction columns, without positions, and with every third Stribeck
+    rate only."""
     out = np.zeros((*qd.shape, RAW))
     out[..., VISCOUS], out[..., OFFSET] = qd, 1.0
     ahead = qd > 0

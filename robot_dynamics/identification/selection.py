@@ -17,7 +17,7 @@ from ..mechanism import Mechanism
 from .friction_laws import OFFSET, PLAIN, SLIDING, VISCOUS, FrictionLaw, law, laws, shaft_laws
 from .normal_equations import Equations
 from .recording import Floats
-from .solve import Prior, solved
+from .solve import solved
 from .unknowns import Unknowns
 
 PENALTY = 10.0
@@ -26,6 +26,8 @@ parameter less than about three standard deviations from 0 is left out"""
 HUMP = 0.1
 """Share of a joint's squared error that the Stribeck effect must explain; where a noisy rate
 changes sign, some Stribeck rate always explains a little"""
+PULL = 0.02
+"""The same of a spring"""
 DRIVES = 3.0
 """Decrease of the squared held-out error, per sample and in noise variances, that justifies
 friction that drives (half the RMS error); the error must also decrease on every held-out part"""
@@ -101,30 +103,49 @@ def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
     return out
 
 
-def choose(unknowns: Unknowns, prior: Prior, normal: Equations) -> dict[str, Drive]:
-    """Select the drive of each joint and shaft.
+def choose(
+    unknowns: Unknowns,
+    start: dict[str, Drive],
+    normal: Equations,
+    bend: Floats,
+    right: Floats,
+    *,
+    springs: bool = False,
+) -> dict[str, Drive]:
+    """Select the drive of each joint and shaft, or just whether it has a spring.
 
     Args:
         unknowns: the parameters' columns.
-        prior: the described bodies.
+        start: the drives to start from.
         normal: the normal equations.
+        bend: (10 b, 10 b), and
+        right: (10 b,): the normal equations of what holds the bodies.
+        springs: whether springs are selected; otherwise everything else is.
     """
-    drives = {owner: nothing() for owner in unknowns.owners}
+    drives = dict(start)
     if unknowns.payload is not None:
         return drives
-    for joint in unknowns.joints:  # initial guess
-        drives[joint] = Drive(law(PLAIN), False)
-    for shaft in unknowns.shafts:
-        drives[shaft] = Drive(law(WITHOUT_OFFSET), True, unknowns.rotor_inertia(shaft))
     for _ in range(SWEEPS):
         before = dict(drives)
         for owner in unknowns.owners:
             counted = _counted(unknowns, normal, owner)
             drives[owner] = (
-                _best(unknowns, prior, normal, drives, owner) if counted > 0 else nothing()
+                _best(unknowns, normal, drives, owner, bend, right, springs)
+                if counted > 0
+                else nothing()
             )
         if before == drives:
             break
+    return drives
+
+
+def usual(unknowns: Unknowns) -> dict[str, Drive]:
+    """What most joints and shafts have, from which the selection starts."""
+    if unknowns.payload is not None:
+        return {owner: nothing() for owner in unknowns.owners}
+    drives = {joint: Drive(law(PLAIN), False) for joint in unknowns.joints}
+    for shaft in unknowns.shafts:
+        drives[shaft] = Drive(law(WITHOUT_OFFSET), True, unknowns.rotor_inertia(shaft))
     return drives
 
 
@@ -135,18 +156,19 @@ def _counted(unknowns: Unknowns, normal: Equations, owner: str) -> float:
 
 def _best(
     unknowns: Unknowns,
-    prior: Prior,
     normal: Equations,
     drives: dict[str, Drive],
     joint: str,
+    bend: Floats,
+    right: Floats,
+    springs: bool,
 ) -> Drive:
     others = drives | {joint: nothing()}
     E = embedding(unknowns, others)
     group = unknowns.group(joint)
     folds = len(normal.gram)
-    H0 = bodies_only(prior).curvature(1.0)
-    H0 = np.pad(H0, (0, E.shape[1] - len(H0)))
-    right0 = H0[:, : len(prior.mean)] @ np.pad(prior.mean, 0)
+    rest = E.shape[1] - len(bend)
+    H0, right0 = np.pad(bend, (0, rest)), np.pad(right, (0, rest))
     # blocks of the normal equations: others (o), this joint's columns (d)
     oo, od, dd = E.T @ normal.gram @ E, E.T @ normal.gram[:, :, group], normal.gram[:, group, group]
     o, d = normal.moment @ E, normal.moment[:, group]
@@ -160,11 +182,11 @@ def _best(
         return Z[:, 0], Z[:, 1:], S + ridge, train @ d - B.T @ Z[:, 0]
 
     _, _, S, s = eliminated(np.ones(folds))
-    schur, right, errors = [S], [s], []
+    schur, sides, errors = [S], [s], []
     for f in np.flatnonzero(np.trace(dd, axis1=1, axis2=2) > 0):
         z, Z, S, s = eliminated(np.where(np.arange(folds) == f, 0.0, 1.0))
         schur.append(S)
-        right.append(s)
+        sides.append(s)
         # the held-out error Σ w (τ - y x)², where the other parameters are z - Z own, as a
         # quadratic form: ownᵀ Q own + 2 rᵀ own + c
         cross = Z.T @ od[f]
@@ -173,7 +195,12 @@ def _best(
         errors.append((Q, r, normal.square[f] + z @ (oo[f] @ z - 2 * o[f])))
     width, whole = group.stop - group.start, dd.sum(axis=0)
     drives_of: dict[int, list[tuple[Drive, Floats]]] = {}
-    for drive in _candidates(unknowns, joint, whole):
+    candidates = (
+        _sprung(unknowns, joint, whole, drives[joint])
+        if springs
+        else _rubbing(unknowns, joint, whole, drives[joint])
+    )
+    for drive in candidates:
         C = drive.columns(width)
         if (np.diag(C.T @ whole @ C) > 0).all():  # every column is excited
             drives_of.setdefault(drive.size, []).append((drive, C))
@@ -181,9 +208,10 @@ def _best(
     nobody = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
     best, driving = nobody, nobody
     for size, some in sorted(drives_of.items()):
-        found, error = _tried(np.array([C for _, C in some]), schur, right, errors)
+        found, error = _tried(np.array([C for _, C in some]), schur, sides, errors)
         for (drive, _), values, each in zip(some, found, error, strict=True):
-            price = PENALTY * size + HUMP * count * (drive.law.rate is not None)
+            share = HUMP * (drive.law.rate is not None) + PULL * drive.law.springs
+            price = PENALTY * size + share * count
             scored = _Scored(drive, each, float(each.sum() + price))
             turned = replace(drive, driving=True)
             if drive.law is law(PLAIN) and turned.sound(values) is turned:
@@ -193,23 +221,45 @@ def _best(
     return driving.drive if driving.explains(best, DRIVES * count) else best.drive
 
 
-def _candidates(unknowns: Unknowns, owner: str, gram: Floats) -> Iterator[Drive]:
-    """The drives that a joint or shaft may have.
+def _rubbing(unknowns: Unknowns, owner: str, gram: Floats, present: Drive) -> Iterator[Drive]:
+    """The drives that a joint or shaft may have, all with a spring or all without one.
 
     Args:
         unknowns: the parameters' columns.
         owner: the joint or shaft.
         gram: (width, width), the normal matrix of its own columns.
+        present: its drive.
     """
-    if owner not in unknowns.shafts and stands_still(
-        unknowns.mechanism, owner, gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
-    ):
+    if owner not in unknowns.shafts and _is_still(unknowns, owner, gram):
         yield from (Drive(law(names), False) for names in ((), ("offset",)))
         return
     described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0
     rotors = (False, True) if owner in unknowns.rotors else (False,)
     for each in shaft_laws() if owner in unknowns.shafts else laws():
-        yield from (Drive(each, rotor, described) for rotor in rotors)
+        if each.springs == present.law.springs:
+            yield from (Drive(each, rotor, described) for rotor in rotors)
+
+
+def _sprung(unknowns: Unknowns, owner: str, gram: Floats, present: Drive) -> Iterator[Drive]:
+    """The same friction and rotor with and without a spring, and with and without an offset.
+
+    A joint that turns without end, a shaft, or a joint that stands still, has no spring.
+
+    Args:
+        unknowns, owner, gram, present: as for `_rubbing`.
+    """
+    if owner in unknowns.shafts or _is_still(unknowns, owner, gram):
+        yield present
+        return
+    endless = unknowns.mechanism.joint(owner).type == "continuous"
+    for each in laws():
+        if each.rubs_like(present.law) and not (endless and each.springs):
+            yield present if each is present.law else replace(present, law=each)
+
+
+def _is_still(unknowns: Unknowns, joint: str, gram: Floats) -> bool:
+    squares, count = gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
+    return stands_still(unknowns.mechanism, joint, squares, count)
 
 
 def stands_still(mechanism: Mechanism, joint: str, squares: float, count: float) -> bool:
@@ -265,8 +315,3 @@ def _tried(
         own = (C @ x[..., None])[..., 0]
         missed[:, part] = ((own @ Q) * own).sum(axis=1) + 2 * own @ r + c
     return found[0], missed
-
-
-def bodies_only(prior: Prior) -> Prior:
-    """The prior of the bodies alone."""
-    return Prior(prior.bodies, np.zeros(0), np.zeros(0))

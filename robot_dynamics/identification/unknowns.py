@@ -314,7 +314,9 @@ class Unknowns:
         if samples.friction is not None:
             return samples.friction[:, j, : self.raw]
         turns = self.mechanism.joint(self.joints[j]).turns
-        return laws.raw_columns(samples.qd[:, j], turns)[:, : self.raw]
+        columns = laws.raw_columns(samples.qd[:, j], turns)
+        columns[:, laws.STIFFNESS] = samples.q[:, j]
+        return columns[:, : self.raw]
 
     def friction(self, samples: Samples) -> list[Floats]:
         """(k, `width`) each: the friction columns in the rows of each joint."""
@@ -370,7 +372,7 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
         )
         rotors = tuple(replace(rotor, friction=None) for rotor in mechanism.rotors)
         mechanism = replace(mechanism, links=links, rotors=rotors)
-    if all(law == Friction() for _, law in mechanism.friction_rows()):
+    if all(law == Friction() for *_, law in mechanism.friction_rows()):
         return None
     return InverseDynamics(mechanism, terms={"friction"})
 

@@ -11,12 +11,12 @@ fixed joints and, with reflected rotors, the mass of the motors that it carries)
 | `<link>.Ixx`, `.Ixy`, `.Iyy`, `.Ixz`, `.Iyz`, `.Izz` | kg m² | about the same, link axes  |
 
 Then follow, for each moving joint, including those that follow others, `<joint>.viscous` and
-`<joint>.coulomb` and, if its friction law has them, `.coulomb_negative`, `.offset` and `.stribeck`
-(the torque); then the same for each rotor that has friction of its own, `<rotor>.rotor_viscous` and
-so on, and each such armature, `<joint>.armature_viscous`. Then, for each rotor, `<rotor>.inertia`
-about its axis, preceded by its nine other parameters if the full model needs them. Finally
-`<joint>.armature` for armatures. A rotor with the same name as a link gets a prime:
-`<rotor>'.inertia`.
+`<joint>.coulomb` and, if its friction law has them, `.coulomb_negative`, `.offset`, `.stribeck`
+(the torque) and `.stiffness`; then the same for each rotor that has friction of its own,
+`<rotor>.rotor_viscous` and so on, and each such armature, `<joint>.armature_viscous`. Then, for
+each rotor, `<rotor>.inertia` about its axis, preceded by its nine other parameters if the full
+model needs them. Finally `<joint>.armature` for armatures. A rotor with the same name as a link
+gets a prime: `<rotor>'.inertia`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ FRICTION = {
     "coulomb_negative": "coulomb_negative",
     "offset": "offset",
     "stribeck": "stribeck_torque",
+    "stiffness": "stiffness",
 }
 """The friction parameters in which the torques are linear, with their fields in `Friction`: all but
 Stribeck's rate"""

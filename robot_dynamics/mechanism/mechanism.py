@@ -193,11 +193,13 @@ def point_inertia(mass: Scalar, arm: Array) -> Array:
 
 @dataclass(frozen=True)
 class Friction:
-    """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·sign(qd) + offset.
+    """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·sign(qd)
+    + offset + stiffness·q.
 
-    It acts at a joint or, with its rate in place of qd, on a motor's rotor, in N·m·s/rad, N·m and
-    rad/s (N·s/m, N and m/s). The offset is a constant bias, which also acts at rest; all other
-    parts are zero at rest.
+    It acts at a joint or, without stiffness and with its rate in place of qd, on a motor's rotor,
+    in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant bias, and the stiffness
+    that of a spring, whose torque is the offset at q = 0; both also act at rest. All other parts
+    are zero at rest.
     """
 
     viscous: Scalar = 0.0
@@ -212,6 +214,8 @@ class Friction:
     """N·m or N, added near rest; it vanishes within a few times `stribeck_rate`"""
     stribeck_rate: Scalar = 1.0
     """rad/s or m/s, above 0"""
+    stiffness: Scalar = 0.0
+    """N·m/rad or N/m; negative if the spring pushes the joint away"""
 
     @property
     def coulomb_backwards(self) -> Scalar:
@@ -229,18 +233,27 @@ class Friction:
         if not is_zero(self.stribeck_torque):
             found["stribeck_torque"] = self.stribeck_torque
             found["stribeck_rate"] = self.stribeck_rate
+        if not is_zero(self.stiffness):
+            found["stiffness"] = self.stiffness
         return found
 
-    def faults(self) -> Iterator[tuple[str, str, Any, str]]:
-        """(field, its name in messages, value, what was expected) of each invalid number."""
+    def faults(self, of_rotor: bool = False) -> Iterator[tuple[str, str, Any, str]]:
+        """(field, its name in messages, value, what was expected) of each invalid number.
+
+        Args:
+            of_rotor: is it a rotor's?
+        """
         for key, value in self.numbers.items():
-            name = key.replace("_", " ") + ("" if "stribeck" in key else " friction")
+            says_so = "stribeck" in key or key == "stiffness"
+            name = key.replace("_", " ") + ("" if says_so else " friction")
             if not is_number(value):
                 yield key, name, value, "a finite number"
                 return
             if key == "stribeck_rate" and not value > 0:
                 yield key, name, value, "above 0"
-            elif value < 0 and key not in ("offset", "stribeck_torque"):
+            elif key == "stiffness" and of_rotor:
+                yield key, name, value, "0: springs are at joints"
+            elif value < 0 and key not in ("offset", "stribeck_torque", "stiffness"):
                 yield key, name, value, "at least 0"
         least = max(0.0, min(self.coulomb, self.coulomb_backwards))
         if self.stribeck_torque < -least:
@@ -263,6 +276,7 @@ class Friction:
             None if negative == (None, None) else both,
             self.stribeck_torque + other.stribeck_torque,
             steeper.stribeck_rate,
+            self.stiffness + other.stiffness,
         )
 
     def at_joint(self, ratio: float) -> Friction:
@@ -284,12 +298,13 @@ class Friction:
             self.stribeck_rate / size,
         )
 
-    def torque(self, rate: Scalar, direction: Scalar) -> Scalar:
+    def torque(self, rate: Scalar, direction: Scalar, position: Scalar = 0.0) -> Scalar:
         """The friction torque or force at a joint's or rotor's rate, N·m or N.
 
         Args:
             rate: rad/s or m/s.
             direction: sign(rate), or a smooth function that replaces it; 0 at rest.
+            position: rad or m, at which a spring is.
         """
         if self.coulomb_negative is None:
             # coulomb·sign(qd)
@@ -304,6 +319,8 @@ class Friction:
             slow = rate / self.stribeck_rate
             dry = dry + self.stribeck_torque * exp(-(slow * slow)) * direction
         torque = self.viscous * rate + dry
+        if not is_zero(self.stiffness):
+            torque = torque + self.stiffness * position
         return torque if is_zero(self.offset) else torque + self.offset
 
 
@@ -661,17 +678,19 @@ class Mechanism(_Kept):
             row[j] = row[j] + ratio
         return array(row)
 
-    def friction_rows(self) -> tuple[tuple[Array, Friction], ...]:
-        """(n, law) of everything that has friction: its velocity is n·qd, and tau += n·law(n·qd).
+    def friction_rows(self) -> tuple[tuple[Array, Scalar, Friction], ...]:
+        """(n, s, law) of everything that has friction: its position is n·q + s, its velocity n·qd,
+        and tau += n·law(n·q + s, n·qd).
 
-        First come the moving joints, whose rows n (n,) are those of S in `coordinates`, then rotors
-        and armatures with friction, whose rows are those of `row`. The laws are in N·m or N.
+        First come the moving joints, whose rows n (n,) and s are those of S and s in `coordinates`,
+        then rotors and armatures with friction, whose rows are those of `row`. The laws are in N·m
+        or N.
         """
         joints = [
-            (row, link.joint.friction)
-            for row, link in zip(self.coordinates()[0], self.moving, strict=True)
+            (row, shift, link.joint.friction)
+            for row, shift, link in zip(*self.coordinates(), self.moving, strict=True)
         ]
-        shafts = [(self.row(ratios), law) for ratios, law in self.shafts_with_friction()]
+        shafts = [(self.row(ratios), 0.0, law) for ratios, law in self.shafts_with_friction()]
         return (*joints, *shafts)
 
     def shafts_with_friction(self) -> tuple[tuple[tuple[tuple[str, Scalar], ...], Friction], ...]:

@@ -62,7 +62,7 @@ CLOSURES: dict[str, tuple[bool, tuple[tuple[Vector, Vector], ...]]] = {
 """By type of loop: whether the two frames' origins coincide, and (point, normal) pairs: the point
 (m) of the successor's frame stays in the plane through the predecessor's origin with this normal"""
 
-PLAIN_FRICTION = {"viscous", "coulomb"}
+PLAIN_FRICTION = {"viscous", "coulomb", "stiffness"}
 """The parameters of friction that MuJoCo supports"""
 
 BALL = (1.0, (1.0, 1.0, 1.0))
@@ -510,6 +510,7 @@ def _hang(body: Any, joint: Joint, solref: Any, solimp: Any) -> None:
         axis=np.asarray(tail.rotation @ joint.axis, dtype=float),
         damping=float(joint.friction.viscous),
         frictionloss=float(joint.friction.coulomb),
+        stiffness=float(joint.friction.stiffness),
         solref_friction=solref,
         solimp_friction=solimp,
     )

@@ -208,7 +208,8 @@ def _paper_model(
         "J_q": matrix(J_q),
         "K": _solved(J_q, -J_x, write),
     }
-    law = Equations.of(_tree(symbolic_mechanism(mechanism, known))).friction(array(qd)[back])
+    rubbing = Equations.of(_tree(symbolic_mechanism(mechanism, known)))
+    law = rubbing.friction(array(q)[back], array(qd)[back])
     parts["friction"] = sympy.Matrix([rational(each) for each in law[forth]])
     a, k = len(mechanism.actuated_names), len(mechanism.actuated_names) + len(mechanism.sensed)
     used = set().union(*(values.free_symbols for values in parts.values()))

@@ -97,7 +97,7 @@ def listed_model(
     order, moving = parts.geometry.order, parts.legs.terms - {"friction"}
     each = [Equations.of(x, formulation, rotors, moving) for x in layers(tree, rotors)]
     legs = _Legs(each, order, _branches(parts.legs.mechanism, order))
-    F = legs.ordered(parts.legs.friction, rates) if "friction" in parts.legs.terms else zeros(n)
+    F = legs.ordered(parts.legs.friction, q, rates) if "friction" in parts.legs.terms else zeros(n)
     motion = {"links": legs.matrices(Equations.of_links, q, rates)}
     if any(each.rotors is not None for each in legs.layers):
         motion["rotors"] = legs.matrices(Equations.of_rotors, q, rates)

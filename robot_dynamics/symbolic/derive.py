@@ -280,7 +280,8 @@ def _friction(task: Task) -> sympy.Matrix:
     if "friction" not in task.terms:
         return sympy.zeros(len(task.q), 1)
     law = Equations.of(symbolic_mechanism(task.mechanism, task.known), task.formulation)
-    return sympy.Matrix(len(task.q), 1, [rational(x) for x in law.friction(array(task.qd))])
+    torques = law.friction(array(task.q), array(task.qd))
+    return sympy.Matrix(len(task.q), 1, [rational(x) for x in torques])
 
 
 def _written(steps: lagrange_euler.Steps, write: Any) -> lagrange_euler.Steps:

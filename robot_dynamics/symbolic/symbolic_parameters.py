@@ -253,6 +253,7 @@ FRICTION = {
     "offset": "bo",
     "stribeck_torque": "bs",
     "stribeck_rate": "ws",
+    "stiffness": "bk",
 }
 """The symbols of a friction law, without the joint's number"""
 

@@ -111,7 +111,8 @@ def _load(mechanism: Mechanism) -> str:
 
 def _empty(mechanism: Mechanism) -> list[str]:
     """The terms that are zero for this robot."""
-    rubs = any(not is_zero(x) for _, law in mechanism.friction_rows() for x in law.numbers.values())
+    laws = [law for *_, law in mechanism.friction_rows()]
+    rubs = any(not is_zero(x) for law in laws for x in law.numbers.values())
     spins = any(not rotor.inertial.is_nothing for rotor in mechanism.rotors)
     return [*(["friction"] if not rubs else []), *(["rotors"] if not spins else [])]
 

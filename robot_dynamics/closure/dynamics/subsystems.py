@@ -100,9 +100,9 @@ class Subsystems:
         total: Array = tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
         return total
 
-    def friction(self, qd: Array) -> Array:
+    def friction(self, q: Array, qd: Array) -> Array:
         """The friction (n_r,) of all joints, including the passive ones."""
-        return self._legs(self.legs.friction, qd)
+        return self._legs(self.legs.friction, q, qd)
 
     def torques(self, q: Array, qd: Array, qdd: Array, qdd_free: Array) -> Array:
         """τ_r (n_r,) of the chosen terms, for q̈_r = qdd + qdd_free.
@@ -118,7 +118,7 @@ class Subsystems:
         if "gravity" in terms:
             tau = tau + self.gravity(q)
         if "friction" in terms:
-            tau = tau + self.friction(qd)
+            tau = tau + self.friction(q, qd)
         return tau
 
     def platform_wrench(self, q: Array, qd: Array, qdd: Array, qdd_free: Array) -> Array:
