@@ -140,7 +140,10 @@ def test_one_that_comes_while_torques_go_out_gets_none_before_it_has_told_its_jo
     )
 
 
-def test_last_torques_that_fall_into_a_wait_for_an_answer_are_published_after_it(partner):
+@pytest.mark.parametrize("is_told_to_end", [True, False])
+def test_torques_at_rest_that_fall_into_a_wait_for_an_answer_are_published_after_it(
+    partner, is_told_to_end
+):
     still = rd.InverseDynamics(rd.load(POLAR)).gravity([0.3, 0.7])
     with listener(partner, "plotter") as plotter:
         served(partner, plotter)
@@ -149,22 +152,34 @@ def test_last_torques_that_fall_into_a_wait_for_an_answer_are_published_after_it
             for _ in range(20):  # torques from before are still on their way
                 partner.spin()
             plotter.got.clear()
-            change = partner.node.create_client(ChangeState, "/feed_forward/change_state")
-            partner.until(change.service_is_ready, "the lifecycle's service")
-            request = ChangeState.Request(
-                transition=Transition(id=Transition.TRANSITION_DEACTIVATE)
-            )
-            future = change.call_async(request)
-            partner.until(future.done, "the end of torques")
-            assert future.result().success
+            if is_told_to_end:
+                deactivate(partner)
+            else:  # its command is, and then no more states come
+                assert partner.set_parameters(command_timeout=0.1).successful
+                partner.until(
+                    lambda: "on_timeout is gravity" in partner.log,
+                    "the end of the command",
+                    meanwhile=lambda: partner.state(AT),
+                )
+                partner.state(AT)
             assert not plotter.got, "nobody may be served as long as one is unknown"
             partner._executor.add_node(node)
             partner.until(lambda: plotter.got and node.got, "torques at rest")
-            for _ in range(20):
-                partner.state(AT)
-                partner.spin()
+            if is_told_to_end:
+                for _ in range(20):
+                    partner.state(AT)
+                    partner.spin()
         for each in (plotter, node):
             np.testing.assert_allclose(each.got, [still], rtol=1e-9)
+
+
+def deactivate(partner: Partner) -> None:
+    change = partner.node.create_client(ChangeState, "/feed_forward/change_state")
+    partner.until(change.service_is_ready, "the lifecycle's service")
+    request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
+    future = change.call_async(request)
+    partner.until(future.done, "the end of torques")
+    assert future.result().success
 
 
 def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeypatch):

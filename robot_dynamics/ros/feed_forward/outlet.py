@@ -27,8 +27,8 @@ class Torques(NamedTuple):
     """(m,) in the order of the model's outputs, N·m or N"""
     time: int
     """The time of their state, ns"""
-    last: bool = False
-    """Do no torques follow for now? The controllers downstream hold them"""
+    at_rest: bool = False
+    """Do they hold the robot at rest? Then the controllers downstream may hold them"""
 
 
 class TorqueRamp:
@@ -146,7 +146,7 @@ class Outlet:
         self._last = torques
         self.at, self.at_rest = now, at_rest
         self._on_the_wall = self._steady()
-        return Torques(torques, time, last)
+        return Torques(torques, time, at_rest)
 
     def _cut(self, torques: Floats, model: Model) -> Floats:
         """Torques (m,) within the limits.
