@@ -397,11 +397,15 @@ def test_the_last_torque_before_silence_is_one_at_rest():
     close(bench.farewell(0.2), torque(0.4, 0.0, 0.0))
 
 
-def test_a_clock_that_jumps_back_ends_the_command_and_the_next_states_are_taken():
+@pytest.mark.parametrize("how", ["clock_jumped_back", "watch"])
+def test_a_clock_that_jumps_back_ends_the_command_and_the_next_states_are_taken(how):
     bench = Bench(on_timeout="gravity")
     bench.accelerate(100.0, 3.0)
     bench.state(100.0, 0.4)
-    bench.controller.clock_jumped_back(at(0.0))
+    assert bench.watch(100.0) is None
+    output = getattr(bench.controller, how)(at(0.0))
+    close(output.values, torque(0.4, 0.0, 0.0))
+    assert bench.watch(0.0) is None, "said once"
     close(bench.state(0.01, 0.3, 0.2), torque(0.3, 0.0, 0.0))
     bench.accelerate(0.02, 3.0)
     close(bench.state(0.03, 0.3), torque(0.3, 0.0, 3.0))
