@@ -258,7 +258,10 @@ class FeedForward:
         are none."""
         if self.outlet.at_rest or self.model is None:
             return None
-        return self._law.limited_final_torques(self.model, self.settings)
+        try:
+            return self._law.limited_final_torques(self.model, self.settings)
+        except RobotDynamicsError:  # nothing may end that thread
+            return None
 
     def resume_after_hang(self, now: int) -> Torques | None:
         """Continue after the loop hung and the watchdog published the torques at rest."""
