@@ -443,15 +443,17 @@ LIMIT = '<limit lower="-4" upper="4" velocity="9" effort="1e3"/>'
     ],
 )
 def test_what_was_said_of_a_joint_is_not_said_of_another_one_of_its_name(before, after):
-    bench = AnyBench(
-        before, missing_velocities="derive", derivative_filter=0.0, command_timeout=0.0
-    )
+    derive = dict.fromkeys(("missing_velocities", "missing_accelerations"), "derive")
+    bench = AnyBench(before, **derive, derivative_filter=0.0, command_timeout=0.0)
     bench.accelerate(0.0, 3.0)
     for k in range(5):
         out = bench.controller.state(rateless(0.01 * k, 3.0 + 0.02 * k), at(0.01 * k))
     assert out is not None
+    bench.command(0.04, point(qd=0.0))
     bench.controller.adopt(model_of(after, bench.settings))
     assert bench.controller.commands.phase == "waiting"
+    bench.command(0.05, point(qd=0.01))
+    assert bench.rejected()["command: no accelerations yet"] == 2, "a first one of each"
     # a joint that turned forever may be seen a whole turn further
     assert bench.controller.state(rateless(0.05, 3.1 - 2 * math.pi), at(0.05)) is None
     bench.accelerate(0.06, 1.0)
