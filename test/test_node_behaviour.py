@@ -104,14 +104,35 @@ def test_a_locked_joint_is_held_at_its_value_and_need_not_be_published():
     close(found, (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0)
 
 
-def test_commanded_feedback_reads_the_joints_besides_from_joint_states():
-    bench = Bench(f"{CONFIG}/polar.yaml", feedback="commanded", joints=["theta1"])
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("max_age", [0.5, 0.0])
+def test_commanded_feedback_reads_the_joints_besides_from_joint_states(merge, max_age):
+    bench = Bench(
+        f"{CONFIG}/polar.yaml",
+        feedback="commanded",
+        joints=["theta1"],
+        merge_states=merge,
+        max_age=max_age,
+        command_timeout=0.0,
+    )
     bench.command(0.0, point(q=0.0, qd=0.2, qdd=2.0), names=("theta1",))
     assert bench.tick(0.0) is None
     assert bench.rejected() == {"torques: no joint states": 1}
-    found = bench.state(0.1, 0.7, 0.1, names=("d2",))
+    bench.state(0.1, 0.7, 0.1, names=("d2",))
     # + 2 m2 d2 ḋ2 θ̇
-    close(found, (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0 + 2 * 5.0 * 0.7 * 0.1 * 0.2)
+    expected = (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0 + 2 * 5.0 * 0.7 * 0.1 * 0.2
+    for now in (0.11, 0.12):
+        found = bench.tick(now)
+    close(found, expected)
+    # as long as they are known, or may be as old as they will
+    assert bench.tick(0.59) is not None
+    assert (bench.tick(0.61) is None) == (max_age > 0)
+
+
+def test_commanded_feedback_of_all_joints_needs_no_parts_of_a_state():
+    bench = Bench(f"{CONFIG}/polar.yaml", feedback="commanded", merge_states=True)
+    bench.command(0.0, point(q=[0, 0.7], qd=[0, 0], qdd=[2, 0]), names=("theta1", "d2"))
+    close(bench.state(0.1, 9.0, names=("theta1",)), 2.0 * (10.0 * 0.5**2 + 5.0 * 0.7**2), 0.0)
 
 
 def test_gravity_is_what_the_parameter_says_on_a_base_that_is_tilted():
@@ -189,7 +210,7 @@ def test_one_point_with_a_time_is_to_be_reached_then_from_where_the_robot_is():
 
 def test_one_point_with_a_time_needs_no_accelerations():
     bench = Bench()
-    bench.command(0.0, point(1.0, q=0.5))
+    bench.command(0.0, point(0.9, q=0.5))
     close(bench.state(0.5, 0.4, 0.2), torque(0.4, 0.2, 0.0))
     assert not bench.rejected()
 
@@ -378,14 +399,19 @@ def test_a_timeout_of_zero_is_never():
 @pytest.mark.parametrize(
     ("on_timeout", "expected"), [("hold", torque(0.4, 0.0, 0.0)), ("stop", 0.0)]
 )
-def test_lost_feedback_leaves_no_moving_torque_behind_and_no_motion_to_resume(on_timeout, expected):
-    bench = Bench(max_age=0.5, on_timeout=on_timeout)
+@pytest.mark.parametrize("values", [{}, {"slew_limits": [1e9]}])
+def test_lost_feedback_leaves_no_moving_torque_behind_and_no_motion_to_resume(
+    on_timeout, expected, values
+):
+    bench = Bench(max_age=0.5, on_timeout=on_timeout, **values)
     bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(9.0, q=1.0, qd=0.0))
-    bench.state(0.0, 0.4, 0.2)
+    for now in (0.0, 0.01):
+        bench.state(now, 0.4, 0.2)
     assert bench.watch(0.4) is None
+    bench.accelerate(0.5, 3.0)  # waits for a state, and is over as well
     close(bench.watch(0.6), expected)
     assert bench.watch(0.7) is None, "said once"
-    bench.state(1.0, 0.4)
+    bench.state(0.75, 0.4)
     assert bench.controller.commands.phase == "interrupted"
 
 
@@ -806,6 +832,13 @@ def test_a_bad_command_changes_nothing_and_the_next_good_one_works(reason):
     close(bench.state(0.1, 0.4), torque(0.4, 0.0, 3.0))
     bench.accelerate(0.2, -1.0)
     close(bench.state(0.2, 0.4), torque(0.4, 0.0, -1.0))
+
+
+def test_a_trajectory_that_begins_later_makes_no_setpoint_an_old_one():
+    bench = Bench()
+    bench.command(0.0, point(0.0, q=0.0), point(1.0, q=1.0), stamped=5.0)
+    bench.command(0.1, point(qdd=3.0), stamped=0.1)
+    close(bench.state(0.1, 0.4), torque(0.4, 0.0, 3.0))
 
 
 def test_an_old_setpoint_is_dropped():
