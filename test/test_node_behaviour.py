@@ -295,6 +295,9 @@ def test_gravity_follows_a_timeout_at_the_measured_position_without_friction():
     close(bench.state(0.4, 0.4, 0.2), torque(0.4, 0.2, 3.0))
     close(bench.state(0.6, 0.3, 0.2), torque(0.3, 0.0, 0.0))
     close(bench.state(0.7, 0.2, 0.2), torque(0.2, 0.0, 0.0))
+    # it may be left so, and nothing is lost with the states
+    assert bench.watch(9.0) is None
+    assert set(bench.controller.tally.events) == {"command: timeout"}
 
 
 def test_the_end_of_a_trajectory_is_no_complaint_and_that_of_a_stream_says_since_when():
@@ -364,6 +367,13 @@ def test_stop_puts_out_zero_once_and_then_nothing():
     assert bench.state(0.7, 0.4) is None
     bench.accelerate(0.8, 3.0)
     close(bench.state(0.8, 0.4), torque(0.4, 0.0, 3.0))
+
+
+def test_a_command_that_is_over_with_its_first_state_has_nothing_to_stop():
+    bench = Bench(command_timeout=0.1, on_timeout="stop")
+    bench.accelerate(0.0, 3.0)
+    assert bench.state(0.2, 0.4) is None
+    assert bench.controller.commands.phase == "timeout"
 
 
 @pytest.mark.parametrize(("choice", "expected"), [("stop", 0.0), ("hold", MASS * G * ARM)])

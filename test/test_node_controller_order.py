@@ -201,6 +201,7 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
         monkeypatch.setattr(topics._order, "watch", lambda _: None)
         for value, last in some:
             topics.publish(Torques(np.array([value, 0.0]), 0, last))
+        topics.publish_from_thread(np.array([8.0, 0.0]))
         topics.watch()
         topics.fit(fit, are_joints=True)
         topics._order.problem = ""

@@ -151,12 +151,8 @@ class TorqueTopics:
     def watch(self) -> None:
         """Check the controller, and publish torques that are owed; to be called periodically."""
         self._order.watch(self._subscribers())
-        if self._owed is None or self._order.problem:
-            return
-        if time.monotonic() - self._owed_since < OWED_FOR:
+        if not self._order.problem and time.monotonic() - self._owed_since < OWED_FOR:
             self.publish(self._owed)
-        else:
-            self._owed = None
 
     def close(self) -> None:
         """Release the publisher, which the node destroys; nothing may keep it alive."""
