@@ -35,10 +35,10 @@ REMAP = ("-r", f"~/commands:={TOPIC}")
 RIGHT, WRONG = ["theta1", "d2"], ["d2", "theta1"]
 
 
-@pytest.fixture
-def partner() -> Iterator[Partner]:
+def connected(**values) -> Partner:
     """The node, whose torques go to a controller that need not be there."""
-    found = Partner(arguments=REMAP, description=POLAR, max_age=20.0, command_timeout=0.0)
+    values = {"description": POLAR, "max_age": 20.0, "command_timeout": 0.0, **values}
+    found = Partner(arguments=REMAP, **values)
     found._meet = lambda: found.until(
         lambda: (
             found.states_out.get_subscription_count()
@@ -48,7 +48,12 @@ def partner() -> Iterator[Partner]:
         ),
         "the node's topics",
     )
-    with found:
+    return found
+
+
+@pytest.fixture
+def partner() -> Iterator[Partner]:
+    with connected() as found:
         yield found
 
 
@@ -252,6 +257,14 @@ def test_who_is_no_controller_gets_torques_and_does_not_hold_up_others(partner):
         served(partner, plain)
         with listener(partner, "effort_controller", RIGHT) as other:
             served(partner, other)
+
+
+def test_a_controller_is_not_asked_for_its_joints_where_nobody_wants_that():
+    with (
+        connected(check_controller=False) as partner,
+        listener(partner, "effort_controller", WRONG) as node,
+    ):
+        served(partner, node)
 
 
 def test_a_controller_that_is_unknown_gets_none(partner):
