@@ -232,8 +232,9 @@ def test_a_trajectory_that_needs_a_start_and_has_none_is_dropped():
     assert bench.rejected() == {"command: no start state": 1}
 
 
-def test_commanded_feedback_leads_in_from_joint_states_first_and_then_from_what_was_wanted():
-    bench = Bench(feedback="commanded", terms=["gravity"])
+@pytest.mark.parametrize("merge", [False, True])
+def test_commanded_feedback_leads_in_from_joint_states_first_and_then_from_what_was_wanted(merge):
+    bench = Bench(feedback="commanded", terms=["gravity"], merge_states=merge)
     bench.command(0.0, point(1.0, q=1.0), point(2.0, q=1.0))
     close(bench.state(0.0, 0.5), torque(0.5, 0.0, 0.0))
     bench.tick(0.0)

@@ -199,6 +199,19 @@ def test_rates_that_nobody_tells_are_refused_by_the_cause_or_derived(velocity):
     assert told["derived velocities are delayed by (s)"] == "0.0050"
 
 
+def test_the_rates_of_parts_are_derived_from_one_to_the_next_of_each(polar):
+    bench = Polar(merge_states=True, missing_velocities="derive", derivative_filter=0.0)
+    q = np.array([[0.3, 0.7], [0.301, 0.702], [0.304, 0.703], [0.305, 0.707]])
+    for k, row in enumerate(q):
+        for j, name in enumerate(NAMES):
+            found = bench.state(0.01 * k + 0.005 * j, row[j], math.nan, names=[name])
+            if k > 1:
+                expected = np.where([True, j], row, q[k - 1])
+                before = np.where([True, j], q[k - 1], q[k - 2])
+                tau = polar(expected, (expected - before) / 0.01, [2.0, 1.0])
+                np.testing.assert_allclose(found, tau, rtol=1e-9)
+
+
 def test_rates_that_are_told_are_not_derived_and_a_position_that_is_none_is_refused():
     bench = AnyBench(PENDULUM, missing_velocities="derive")
     bench.accelerate(0.0, 3.0)
@@ -487,7 +500,7 @@ def test_what_was_said_of_a_joint_is_not_said_of_another_one_of_its_name(before,
     assert bench.controller.state(rateless(0.02, 3.1 - 2 * math.pi), at(0.05)) is None
     bench.accelerate(0.06, 1.0)
     bench.controller.tally.rejected.clear()
-    found = bench.controller.state(rateless(0.03, 3.102 - 2 * math.pi), at(0.06))
+    found = bench.controller.state(rateless(0.03, 3.102 - 2 * math.pi), at(0.064))
     oracle = rd.InverseDynamics(load_urdf_text(after))
     np.testing.assert_allclose(found.values, oracle([3.102 - 2 * math.pi], [0.2], [1.0]), rtol=1e-9)
 
