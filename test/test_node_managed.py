@@ -352,14 +352,14 @@ def test_who_is_spoken_to_is_served_at_once_until_nothing_has_come_for_a_while()
             asked.append(request.names)
             return response
 
+        options = {
+            "callback_group": group,
+            "event_callbacks": SubscriptionEventCallbacks(use_default_callbacks=False),
+        }
         topic = node.create_subscription(
-            String,
-            "words",
-            lambda message: got.append(message.data),
-            10,
-            callback_group=group,
-            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
+            String, "words", lambda message: got.append(message.data), 10, **options
         )
+        node.destroy_subscription(node.create_subscription(String, "gone", print, 1, **options))
         service = node.create_service(GetParameters, "asked", answer, callback_group=group)
         publisher = other.create_publisher(String, "words", 10)
         client = other.create_client(GetParameters, "asked")
