@@ -125,6 +125,7 @@ def test_torques_of_another_robot_come_on_from_zero():
         bench.state(now, math.pi / 2)
     other = rd.load(PENDULUM.replace('xyz="0 1 0"', 'xyz="0 -1 0"'))
     bench.controller.adopt(Model(ModelSpec(other, bench.settings)))
+    close(bench.farewell(0.15), 0.0)  # where it would rest is not known yet
     bench.accelerate(0.2, 0.0)
     close(bench.state(0.2, math.pi / 2), 0.0)
     close(bench.state(0.25, math.pi / 2), 0.5)
