@@ -177,6 +177,26 @@ def test_a_signal_at_any_moment_of_the_start_is_a_clean_end(delay):
     assert "KeyboardInterrupt" not in said
 
 
+PHASES = """
+import os, signal
+from robot_dynamics.ros.executable import SignalHandler
+for phase in ("interrupt", "record"):
+    signals = SignalHandler()
+    getattr(signals, phase)()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            os.kill(os.getpid(), number)
+            print("went on", signals.received)
+        except KeyboardInterrupt:
+            print("interrupted", signals.received)"""
+
+
+def test_a_signal_interrupts_the_start_once_and_nothing_that_runs():
+    command = [sys.executable, "-c", PHASES]
+    said = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines() == ["interrupted True"] + ["went on True"] * 3
+
+
 # Faults
 
 

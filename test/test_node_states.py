@@ -117,7 +117,8 @@ def test_a_part_that_is_refused_leaves_nothing_behind(polar):
     bench.state(0.1, [0.3, 0.7], [0.2, 0.1], names=NAMES)
     assert bench.state(0.2, math.nan, 0.1, names=["d2"]) is None
     assert bench.state(0.2, [1.0, 2.0], 0.1, names=["d2", "theta1"]) is None
-    assert bench.state(0.2, [1.0, 2.0], [0.0, 0.0], names=["d2", "d2"]) is None
+    assert bench.state(0.2, [1.0, 2.0, 3.0], [0.0] * 3, names=["theta1", "d2", "d2"]) is None
+    assert "'d2' appears twice" in bench.log[-1]
     close(bench.state(0.21, 0.3, 0.2, names=["theta1"]), *polar([0.3, 0.7], [0.2, 0.1], [2.0, 1.0]))
 
 
