@@ -225,11 +225,13 @@ def test_without_a_reading_of_a_passive_joint_the_torques_are_those_of_solved_va
     assert rrr.report().values["sensors not trusted"] == ""
 
 
-def test_a_reading_that_is_no_number_is_missing(rrr):
-    rrr.agrees(rrr.read(RRR_START, RRR_RATE, qp3=math.nan), RRR_START, RRR_RATE, RRR_WANTED)
+@pytest.mark.parametrize("off", [math.nan, math.inf, -1e12])
+def test_a_reading_that_is_none_is_missing(rrr, off):
+    rrr.agrees(rrr.read(RRR_START, RRR_RATE, qp3=off), RRR_START, RRR_RATE, RRR_WANTED)
     assert rrr.events() == {"joint_states: missing sensor": 1}
-    assert rrr.read(RRR_START, RRR_RATE, qa3=math.nan) is None
-    assert rrr.rejected() == {"joint_states: not finite": 1}
+    assert rrr.read(RRR_START, RRR_RATE, qa3=off) is None
+    (reason,) = rrr.rejected()
+    assert reason == f"joint_states: {'not finite' if abs(off) != 1e12 else 'impossible'}"
 
 
 def test_without_a_motors_joint_a_state_is_dropped(rrr):
