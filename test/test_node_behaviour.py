@@ -76,6 +76,8 @@ def test_commanded_feedback_goes_on_without_joint_states_and_leaves_the_lead_to_
     assert bench.state(0.025) is not None
     assert bench.tick(0.03) is None, "a state came since the last tick"
     assert bench.tick(0.04) is not None
+    bench.controller.release()
+    assert bench.tick(0.05) is None, "there is no robot"
 
 
 def test_states_and_commands_are_read_by_name_in_any_order():
