@@ -76,8 +76,11 @@ def test_commanded_feedback_goes_on_without_joint_states_and_leaves_the_lead_to_
     assert bench.state(0.025) is not None
     assert bench.tick(0.03) is None, "a state came since the last tick"
     assert bench.tick(0.04) is not None
+    model = bench.controller.model
     bench.controller.release()
     assert bench.tick(0.05) is None, "there is no robot"
+    bench.controller.adopt(model)
+    assert bench.watch(9.0) is None, "and none that has moved"
 
 
 def test_states_and_commands_are_read_by_name_in_any_order():
@@ -447,6 +450,7 @@ def test_a_clock_that_jumps_back_ends_the_command_and_the_next_states_are_taken(
     assert bench.watch(0.0) is None, "said once"
     close(bench.state(0.01, 0.3, 0.2), torque(0.3, 0.0, 0.0))
     bench.accelerate(0.02, 3.0)
+    assert bench.watch(0.025) is None
     close(bench.state(0.03, 0.3), torque(0.3, 0.0, 3.0))
 
 
