@@ -248,6 +248,17 @@ def test_commanded_feedback_leads_in_from_joint_states_first_and_then_from_what_
     close(bench.tick(0.5), torque(0.75, 0.0, 0.0))
 
 
+def test_after_an_interruption_commanded_feedback_is_led_in_from_where_it_rests():
+    bench = Bench(feedback="commanded", terms=["gravity"])
+    bench.command(5.0, point(q=0.5, qd=0.0, qdd=0.0))
+    bench.tick(5.0)
+    bench.controller.clock_jumped_back(at(0.0))
+    bench.command(0.0, point(1.0, q=1.0), point(2.0, q=1.0))
+    assert bench.tick(0.0) is None, "the torques at rest have just gone out"
+    close(bench.tick(0.01), torque(0.5, 0.0, 0.0))
+    close(bench.tick(0.51), torque(0.75, 0.0, 0.0))
+
+
 @pytest.mark.parametrize(("age", "taken"), [(0.5, True), (0.6, False)])
 def test_commanded_feedback_is_not_led_in_from_a_state_that_is_too_old(age, taken):
     bench = Bench(feedback="commanded", terms=["gravity"], max_age=0.5)
