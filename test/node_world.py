@@ -837,10 +837,14 @@ class World:
     def jump(self) -> None:
         """The clock is set back, or becomes another one."""
         back = self.rng.random() < 0.7
+        event = "clock_jumped_back" if back else "clock_changed"
+        if back and self.rng.random() < 0.5:  # a system's clock, of which ROS says nothing
+            event = "watch"
+            self.watch()
         step = float(self.rng.choice([0.001, 0.005, 0.4, 50.0]))
         self.now += -round(step * 1e9) if back else 50 * 10**9
-        self.history.append(f"{self.age(START):.4f} clock jumped {back} {step}")
-        out = self.each("clock_jumped_back" if back else "clock_changed", self.now)
+        self.history.append(f"{self.age(START):.4f} {event}: clock jumped {back} {step}")
+        out = self.each(event, self.now)
         self.wrench = None
         self.judge_last(out, "clock")
         self.force, self.known = None, {}

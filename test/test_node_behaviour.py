@@ -76,6 +76,11 @@ def test_commanded_feedback_goes_on_without_joint_states_and_leaves_the_lead_to_
     assert bench.state(0.025) is not None
     assert bench.tick(0.03) is None, "a state came since the last tick"
     assert bench.tick(0.04) is not None
+    model = bench.controller.model
+    bench.controller.release()
+    assert bench.tick(0.05) is None, "there is no robot"
+    bench.controller.adopt(model)
+    assert bench.watch(9.0) is None, "and none that has moved"
 
 
 def test_states_and_commands_are_read_by_name_in_any_order():
@@ -104,14 +109,35 @@ def test_a_locked_joint_is_held_at_its_value_and_need_not_be_published():
     close(found, (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0)
 
 
-def test_commanded_feedback_reads_the_joints_besides_from_joint_states():
-    bench = Bench(f"{CONFIG}/polar.yaml", feedback="commanded", joints=["theta1"])
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("max_age", [0.5, 0.0])
+def test_commanded_feedback_reads_the_joints_besides_from_joint_states(merge, max_age):
+    bench = Bench(
+        f"{CONFIG}/polar.yaml",
+        feedback="commanded",
+        joints=["theta1"],
+        merge_states=merge,
+        max_age=max_age,
+        command_timeout=0.0,
+    )
     bench.command(0.0, point(q=0.0, qd=0.2, qdd=2.0), names=("theta1",))
     assert bench.tick(0.0) is None
     assert bench.rejected() == {"torques: no joint states": 1}
-    found = bench.state(0.1, 0.7, 0.1, names=("d2",))
+    bench.state(0.1, 0.7, 0.1, names=("d2",))
     # + 2 m2 d2 ḋ2 θ̇
-    close(found, (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0 + 2 * 5.0 * 0.7 * 0.1 * 0.2)
+    expected = (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0 + 2 * 5.0 * 0.7 * 0.1 * 0.2
+    for now in (0.11, 0.12):
+        found = bench.tick(now)
+    close(found, expected)
+    # as long as they are known, or may be as old as they will
+    assert bench.tick(0.59) is not None
+    assert (bench.tick(0.61) is None) == (max_age > 0)
+
+
+def test_commanded_feedback_of_all_joints_needs_no_parts_of_a_state():
+    bench = Bench(f"{CONFIG}/polar.yaml", feedback="commanded", merge_states=True)
+    bench.command(0.0, point(q=[0, 0.7], qd=[0, 0], qdd=[2, 0]), names=("theta1", "d2"))
+    close(bench.state(0.1, 9.0, names=("theta1",)), 2.0 * (10.0 * 0.5**2 + 5.0 * 0.7**2), 0.0)
 
 
 def test_gravity_is_what_the_parameter_says_on_a_base_that_is_tilted():
@@ -189,7 +215,7 @@ def test_one_point_with_a_time_is_to_be_reached_then_from_where_the_robot_is():
 
 def test_one_point_with_a_time_needs_no_accelerations():
     bench = Bench()
-    bench.command(0.0, point(1.0, q=0.5))
+    bench.command(0.0, point(0.9, q=0.5))
     close(bench.state(0.5, 0.4, 0.2), torque(0.4, 0.2, 0.0))
     assert not bench.rejected()
 
@@ -211,14 +237,26 @@ def test_a_trajectory_that_needs_a_start_and_has_none_is_dropped():
     assert bench.rejected() == {"command: no start state": 1}
 
 
-def test_commanded_feedback_leads_in_from_joint_states_first_and_then_from_what_was_wanted():
-    bench = Bench(feedback="commanded", terms=["gravity"])
+@pytest.mark.parametrize("merge", [False, True])
+def test_commanded_feedback_leads_in_from_joint_states_first_and_then_from_what_was_wanted(merge):
+    bench = Bench(feedback="commanded", terms=["gravity"], merge_states=merge)
     bench.command(0.0, point(1.0, q=1.0), point(2.0, q=1.0))
     close(bench.state(0.0, 0.5), torque(0.5, 0.0, 0.0))
     bench.tick(0.0)
     bench.command(0.5, point(1.0, q=0.0), point(2.0, q=0.0))
     # half way from 0.5 to 1
     close(bench.tick(0.5), torque(0.75, 0.0, 0.0))
+
+
+def test_after_an_interruption_commanded_feedback_is_led_in_from_where_it_rests():
+    bench = Bench(feedback="commanded", terms=["gravity"])
+    bench.command(5.0, point(q=0.5, qd=0.0, qdd=0.0))
+    bench.tick(5.0)
+    bench.controller.clock_jumped_back(at(0.0))
+    bench.command(0.0, point(1.0, q=1.0), point(2.0, q=1.0))
+    assert bench.tick(0.0) is None, "the torques at rest have just gone out"
+    close(bench.tick(0.01), torque(0.5, 0.0, 0.0))
+    close(bench.tick(0.51), torque(0.75, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(("age", "taken"), [(0.5, True), (0.6, False)])
@@ -274,6 +312,9 @@ def test_gravity_follows_a_timeout_at_the_measured_position_without_friction():
     close(bench.state(0.4, 0.4, 0.2), torque(0.4, 0.2, 3.0))
     close(bench.state(0.6, 0.3, 0.2), torque(0.3, 0.0, 0.0))
     close(bench.state(0.7, 0.2, 0.2), torque(0.2, 0.0, 0.0))
+    # it may be left so, and nothing is lost with the states
+    assert bench.watch(9.0) is None
+    assert set(bench.controller.tally.events) == {"command: timeout"}
 
 
 def test_the_end_of_a_trajectory_is_no_complaint_and_that_of_a_stream_says_since_when():
@@ -345,6 +386,13 @@ def test_stop_puts_out_zero_once_and_then_nothing():
     close(bench.state(0.8, 0.4), torque(0.4, 0.0, 3.0))
 
 
+def test_a_command_that_is_over_with_its_first_state_has_nothing_to_stop():
+    bench = Bench(command_timeout=0.1, on_timeout="stop")
+    bench.accelerate(0.0, 3.0)
+    assert bench.state(0.2, 0.4) is None
+    assert bench.controller.commands.phase == "timeout"
+
+
 @pytest.mark.parametrize(("choice", "expected"), [("stop", 0.0), ("hold", MASS * G * ARM)])
 def test_what_another_thread_says_for_a_loop_that_hangs_is_what_would_follow(choice, expected):
     bench = Bench(command_timeout=0.5, on_timeout=choice)
@@ -378,14 +426,19 @@ def test_a_timeout_of_zero_is_never():
 @pytest.mark.parametrize(
     ("on_timeout", "expected"), [("hold", torque(0.4, 0.0, 0.0)), ("stop", 0.0)]
 )
-def test_lost_feedback_leaves_no_moving_torque_behind_and_no_motion_to_resume(on_timeout, expected):
-    bench = Bench(max_age=0.5, on_timeout=on_timeout)
+@pytest.mark.parametrize("values", [{}, {"slew_limits": [1e9]}])
+def test_lost_feedback_leaves_no_moving_torque_behind_and_no_motion_to_resume(
+    on_timeout, expected, values
+):
+    bench = Bench(max_age=0.5, on_timeout=on_timeout, **values)
     bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(9.0, q=1.0, qd=0.0))
-    bench.state(0.0, 0.4, 0.2)
+    for now in (0.0, 0.01):
+        bench.state(now, 0.4, 0.2)
     assert bench.watch(0.4) is None
+    bench.accelerate(0.5, 3.0)  # waits for a state, and is over as well
     close(bench.watch(0.6), expected)
     assert bench.watch(0.7) is None, "said once"
-    bench.state(1.0, 0.4)
+    bench.state(0.75, 0.4)
     assert bench.controller.commands.phase == "interrupted"
 
 
@@ -397,13 +450,18 @@ def test_the_last_torque_before_silence_is_one_at_rest():
     close(bench.farewell(0.2), torque(0.4, 0.0, 0.0))
 
 
-def test_a_clock_that_jumps_back_ends_the_command_and_the_next_states_are_taken():
+@pytest.mark.parametrize("how", ["clock_jumped_back", "watch"])
+def test_a_clock_that_jumps_back_ends_the_command_and_the_next_states_are_taken(how):
     bench = Bench(on_timeout="gravity")
     bench.accelerate(100.0, 3.0)
     bench.state(100.0, 0.4)
-    bench.controller.clock_jumped_back(at(0.0))
+    assert bench.watch(100.0) is None
+    output = getattr(bench.controller, how)(at(0.0))
+    close(output.values, torque(0.4, 0.0, 0.0))
+    assert bench.watch(0.0) is None, "said once"
     close(bench.state(0.01, 0.3, 0.2), torque(0.3, 0.0, 0.0))
     bench.accelerate(0.02, 3.0)
+    assert bench.watch(0.025) is None
     close(bench.state(0.03, 0.3), torque(0.3, 0.0, 3.0))
 
 
@@ -802,6 +860,13 @@ def test_a_bad_command_changes_nothing_and_the_next_good_one_works(reason):
     close(bench.state(0.1, 0.4), torque(0.4, 0.0, 3.0))
     bench.accelerate(0.2, -1.0)
     close(bench.state(0.2, 0.4), torque(0.4, 0.0, -1.0))
+
+
+def test_a_trajectory_that_begins_later_makes_no_setpoint_an_old_one():
+    bench = Bench()
+    bench.command(0.0, point(0.0, q=0.0), point(1.0, q=1.0), stamped=5.0)
+    bench.command(0.1, point(qdd=3.0), stamped=0.1)
+    close(bench.state(0.1, 0.4), torque(0.4, 0.0, 3.0))
 
 
 def test_an_old_setpoint_is_dropped():

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
 
 from node_bench import Bench, point
+from trajectory_msgs.msg import JointTrajectory
 
 import robot_dynamics as rd
 from robot_dynamics.closure.sensing import PATIENCE
@@ -99,6 +100,29 @@ def test_torques_of_a_closed_robot_are_those_of_its_dynamics_however_much_is_rea
         q, qd = RRR_START + s * RRR_WAY, math.cos(s) * RRR_RATE
         bench.agrees(bench.read(q, qd), q, qd, RRR_WANTED)
     assert not bench.log
+
+
+@pytest.mark.parametrize("event", ["hang", "trajectory", "payload"])
+def test_a_robot_that_went_to_another_assembly_stays_in_it_whatever_is_computed_beside(event):
+    bench = ClosedBench(command_timeout=0.0, on_timeout="hold")
+    bench.desire(np.zeros(3))
+    # straight back home, the platform would turn the other way
+    corners = np.array([RRR_START, (1.4, 4.2, -1.6), (1.2, 2.2, -1.8)])
+    for k in np.linspace(0.0, 2.0, 401)[1:]:
+        q = [np.interp(k, range(3), column) for column in corners.T]
+        bench.agrees(bench.read(q, np.zeros(3)), q, np.zeros(3), np.zeros(3))
+    found = bench.controller.torques_if_hung()
+    if event != "hang":
+        names = bench.robot.dynamics.actuated_names
+        points = [point(time, place) for time, place in enumerate(corners[::-1])]
+        bench.fill(JointTrajectory(joint_names=names, points=points), bench.now)
+        if event == "payload":
+            old = bench.controller.model
+            new = Model(ModelSpec(old.spec.mechanism, bench.settings))
+            new.continue_from(old)
+            bench.controller.adopt(new)
+        found = bench.read(q, np.zeros(3))
+    bench.agrees(found, q, np.zeros(3), np.zeros(3))
 
 
 def test_joints_in_another_order_give_torques_in_that_order():
@@ -201,11 +225,13 @@ def test_without_a_reading_of_a_passive_joint_the_torques_are_those_of_solved_va
     assert rrr.report().values["sensors not trusted"] == ""
 
 
-def test_a_reading_that_is_no_number_is_missing(rrr):
-    rrr.agrees(rrr.read(RRR_START, RRR_RATE, qp3=math.nan), RRR_START, RRR_RATE, RRR_WANTED)
+@pytest.mark.parametrize("off", [math.nan, math.inf, -1e12])
+def test_a_reading_that_is_none_is_missing(rrr, off):
+    rrr.agrees(rrr.read(RRR_START, RRR_RATE, qp3=off), RRR_START, RRR_RATE, RRR_WANTED)
     assert rrr.events() == {"joint_states: missing sensor": 1}
-    assert rrr.read(RRR_START, RRR_RATE, qa3=math.nan) is None
-    assert rrr.rejected() == {"joint_states: not finite": 1}
+    assert rrr.read(RRR_START, RRR_RATE, qa3=off) is None
+    (reason,) = rrr.rejected()
+    assert reason == f"joint_states: {'not finite' if abs(off) != 1e12 else 'impossible'}"
 
 
 def test_without_a_motors_joint_a_state_is_dropped(rrr):

@@ -35,10 +35,10 @@ REMAP = ("-r", f"~/commands:={TOPIC}")
 RIGHT, WRONG = ["theta1", "d2"], ["d2", "theta1"]
 
 
-@pytest.fixture
-def partner() -> Iterator[Partner]:
+def connected(**values) -> Partner:
     """The node, whose torques go to a controller that need not be there."""
-    found = Partner(arguments=REMAP, description=POLAR, max_age=20.0, command_timeout=0.0)
+    values = {"description": POLAR, "max_age": 20.0, "command_timeout": 0.0, **values}
+    found = Partner(arguments=REMAP, **values)
     found._meet = lambda: found.until(
         lambda: (
             found.states_out.get_subscription_count()
@@ -48,7 +48,12 @@ def partner() -> Iterator[Partner]:
         ),
         "the node's topics",
     )
-    with found:
+    return found
+
+
+@pytest.fixture
+def partner() -> Iterator[Partner]:
+    with connected() as found:
         yield found
 
 
@@ -140,7 +145,10 @@ def test_one_that_comes_while_torques_go_out_gets_none_before_it_has_told_its_jo
     )
 
 
-def test_last_torques_that_fall_into_a_wait_for_an_answer_are_published_after_it(partner):
+@pytest.mark.parametrize("is_told_to_end", [True, False])
+def test_torques_at_rest_that_fall_into_a_wait_for_an_answer_are_published_after_it(
+    partner, is_told_to_end
+):
     still = rd.InverseDynamics(rd.load(POLAR)).gravity([0.3, 0.7])
     with listener(partner, "plotter") as plotter:
         served(partner, plotter)
@@ -149,22 +157,34 @@ def test_last_torques_that_fall_into_a_wait_for_an_answer_are_published_after_it
             for _ in range(20):  # torques from before are still on their way
                 partner.spin()
             plotter.got.clear()
-            change = partner.node.create_client(ChangeState, "/feed_forward/change_state")
-            partner.until(change.service_is_ready, "the lifecycle's service")
-            request = ChangeState.Request(
-                transition=Transition(id=Transition.TRANSITION_DEACTIVATE)
-            )
-            future = change.call_async(request)
-            partner.until(future.done, "the end of torques")
-            assert future.result().success
+            if is_told_to_end:
+                deactivate(partner)
+            else:  # its command is, and then no more states come
+                assert partner.set_parameters(command_timeout=0.1).successful
+                partner.until(
+                    lambda: "on_timeout is gravity" in partner.log,
+                    "the end of the command",
+                    meanwhile=lambda: partner.state(AT),
+                )
+                partner.state(AT)
             assert not plotter.got, "nobody may be served as long as one is unknown"
             partner._executor.add_node(node)
             partner.until(lambda: plotter.got and node.got, "torques at rest")
-            for _ in range(20):
-                partner.state(AT)
-                partner.spin()
+            if is_told_to_end:
+                for _ in range(20):
+                    partner.state(AT)
+                    partner.spin()
         for each in (plotter, node):
             np.testing.assert_allclose(each.got, [still], rtol=1e-9)
+
+
+def deactivate(partner: Partner) -> None:
+    change = partner.node.create_client(ChangeState, "/feed_forward/change_state")
+    partner.until(change.service_is_ready, "the lifecycle's service")
+    request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
+    future = change.call_async(request)
+    partner.until(future.done, "the end of torques")
+    assert future.result().success
 
 
 def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeypatch):
@@ -186,6 +206,7 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
         monkeypatch.setattr(topics._order, "watch", lambda _: None)
         for value, last in some:
             topics.publish(Torques(np.array([value, 0.0]), 0, last))
+        topics.publish_from_thread(np.array([8.0, 0.0]))
         topics.watch()
         topics.fit(fit, are_joints=True)
         topics._order.problem = ""
@@ -236,6 +257,14 @@ def test_who_is_no_controller_gets_torques_and_does_not_hold_up_others(partner):
         served(partner, plain)
         with listener(partner, "effort_controller", RIGHT) as other:
             served(partner, other)
+
+
+def test_a_controller_is_not_asked_for_its_joints_where_nobody_wants_that():
+    with (
+        connected(check_controller=False) as partner,
+        listener(partner, "effort_controller", WRONG) as node,
+    ):
+        served(partner, node)
 
 
 def test_a_controller_that_is_unknown_gets_none(partner):

@@ -23,6 +23,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
+from robot_dynamics.codegen.compiler import CompileError, find
 
 G = 9.81
 ROUNDING = 1e-12
@@ -174,6 +175,26 @@ def test_a_signal_at_any_moment_of_the_start_is_a_clean_end(delay):
     assert process.returncode == 0, said
     assert "Traceback" not in said
     assert "KeyboardInterrupt" not in said
+
+
+PHASES = """
+import os, signal
+from robot_dynamics.ros.executable import SignalHandler
+for phase in ("interrupt", "record"):
+    signals = SignalHandler()
+    getattr(signals, phase)()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            os.kill(os.getpid(), number)
+            print("went on", signals.received)
+        except KeyboardInterrupt:
+            print("interrupted", signals.received)"""
+
+
+def test_a_signal_interrupts_the_start_once_and_nothing_that_runs():
+    command = [sys.executable, "-c", PHASES]
+    said = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines() == ["interrupted True"] + ["went on True"] * 3
 
 
 # Faults
@@ -400,6 +421,46 @@ def test_a_clock_that_changes_ends_the_motion(simulated):
         )
         assert all(is_close(values, REST) for values in partner.commands), partner.commands
         assert "the clock changed" in partner.log
+
+
+SET_BACK = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *t) {
+    int code = syscall(SYS_clock_gettime, id, t);
+    if (id == CLOCK_REALTIME && !access(getenv("SET_BACK"), F_OK)) t->tv_sec -= 3600;
+    return code;
+}"""
+"""A library that sets the system's clock back by an hour while there is a file"""
+
+
+def test_a_system_clock_that_is_set_back_ends_the_motion_and_the_next_one_is_followed(tmp_path):
+    try:
+        library = find().shared_library([SET_BACK])
+    except CompileError as error:
+        pytest.skip(str(error))
+    (tmp_path / "clock.so").write_bytes(library)
+    variables = f"LD_PRELOAD={tmp_path}/clock.so", f"SET_BACK={tmp_path}/now"
+    with cartesian(program=("env", *variables, *command_line()), feedback="commanded") as partner:
+
+        def command():
+            point = JointTrajectoryPoint(positions=[0.1] * 3, velocities=[0.0] * 3)
+            point.accelerations = [1.0] * 3
+            partner.command_out.publish(JointTrajectory(joint_names=list(JOINTS), points=[point]))
+
+        def moves():
+            return partner.commands and is_close(partner.commands[-1], MOVING)
+
+        partner.until(moves, "torques of a motion", meanwhile=command)
+        for _ in range(20):  # no command is on its way any more
+            partner.spin()
+        (tmp_path / "now").touch()
+        rest_follows(partner)
+        partner.until(moves, "torques of the next one", meanwhile=command)
+        assert "the clock jumped back" in partner.log
 
 
 # What goes out, over DDS

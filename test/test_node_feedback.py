@@ -15,6 +15,7 @@ from node_bench import at, close, point
 from robots import CONFIG
 from test_node_behaviour import PENDULUM, torque
 
+import robot_dynamics as rd
 from robot_dynamics.errors import InputError
 from robot_dynamics.ros.feed_forward.parameters import Settings
 from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
@@ -102,8 +103,6 @@ def test_after_feedback_was_lost_nothing_pulls_the_robot_back_to_where_it_was():
     ],
 )
 def test_gains_and_limits_that_do_not_fit_are_refused(robot, values, words):
-    import robot_dynamics as rd
-
     with pytest.raises(InputError, match=words):
         Model(ModelSpec(rd.load(CONFIG / f"{robot}.yaml"), Settings.of(values)))
 
@@ -117,6 +116,19 @@ def test_torques_come_on_from_zero_in_the_time_of_the_ramp():
     for now, share in ((0.5, 0.0), (1.0, 0.25), (1.5, 0.5), (2.5, 1.0), (3.5, 1.0), (9.0, 1.0)):
         bench.accelerate(now, 0.0)
         close(bench.state(now, math.pi / 2), share * AT_90)
+
+
+def test_torques_of_another_robot_come_on_from_zero():
+    bench = Bench(slew_limits=[10.0], command_timeout=0.0)
+    bench.accelerate(0.0, 0.0)
+    for now in (0.0, 0.1):
+        bench.state(now, math.pi / 2)
+    other = rd.load(PENDULUM.replace('xyz="0 1 0"', 'xyz="0 -1 0"'))
+    bench.controller.adopt(Model(ModelSpec(other, bench.settings)))
+    close(bench.farewell(0.15), 0.0)  # where it would rest is not known yet
+    bench.accelerate(0.2, 0.0)
+    close(bench.state(0.2, math.pi / 2), 0.0)
+    close(bench.state(0.25, math.pi / 2), 0.5)
 
 
 def test_after_an_interruption_torques_go_over_from_the_last_ones():
@@ -193,3 +205,13 @@ def test_a_clock_that_is_set_back_neither_holds_a_ramp_nor_makes_a_jump():
         found = bench.state(now, math.pi / 2)
         if expected is not None:
             close(found, expected)
+
+
+def test_a_ramp_from_a_rest_without_torque_begins_anew_when_the_clock_is_set_back():
+    bench = Bench(ramp_time=1.0, command_timeout=0.1, max_age=0.0)
+    bench.accelerate(100.0, 0.0)
+    for now in (100.0, 100.2):  # hanging down, it needs none
+        close(bench.state(now, 0.0), 0.0)
+    assert bench.controller.clock_jumped_back(at(0.0)) is None, "it is at rest"
+    for now, share in ((0.1, 0.0), (0.6, 0.5), (1.1, 1.0)):
+        close(bench.state(now, math.pi / 2), share * AT_90)

@@ -320,6 +320,8 @@ def test_what_the_loop_may_need_later_is_built_with_the_model(robot, nothing_is_
     nothing_is_built()
     model.reach(model.home, 50.0)
     model.at_rest(model.home)
+    one = model.home[None]
+    model.along(one, np.zeros_like(one), np.zeros((1, len(model.joints))))
 
 
 def test_a_gain_on_an_error_that_no_robot_has_makes_no_torque_unless_a_limit_cuts_it():

@@ -15,9 +15,10 @@ import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from node_bench import Bench, point
-from node_process import ENVIRONMENT, ROOT, Partner, domain_of_ones_own
-from rcl_interfaces.srv import SetParameters
-from rclpy.event_handler import EventHandler
+from node_process import ENVIRONMENT, PATIENCE, ROOT, Partner, domain_of_ones_own
+from rcl_interfaces.srv import GetParameters, SetParameters
+from rclpy.event_handler import EventHandler, SubscriptionEventCallbacks
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
@@ -29,6 +30,7 @@ from type_description_interfaces.srv import GetTypeDescription
 
 import robot_dynamics as rd
 from robot_dynamics.ros.feed_forward.diagnostics import ERROR, Diagnosis
+from robot_dynamics.ros.idle_group import ACTIVE_TIME, IdleGroup
 from robot_dynamics.ros.managed import Managed
 
 POLAR = str(ROOT / "config/polar.yaml")
@@ -337,6 +339,88 @@ def test_what_sleeps_is_looked_at_all_the_same():
         described = answer.type_description.type_description
         assert answer.successful, answer.failure_reason
         assert described.type_name == "sensor_msgs/msg/JointState"
+
+
+def test_who_is_spoken_to_is_served_at_once_until_nothing_has_come_for_a_while():
+    with domain_of_ones_own() as domain:
+        rclpy.init(domain_id=domain)
+        now, got, asked = 0.0, [], []
+        node, other = Managed("sleeper"), Node("other")
+        node.idle_group = group = IdleGroup(lambda: now)
+
+        def answer(request, response):
+            asked.append(request.names)
+            return response
+
+        options = {
+            "callback_group": group,
+            "event_callbacks": SubscriptionEventCallbacks(use_default_callbacks=False),
+        }
+        topic = node.create_subscription(
+            String, "words", lambda message: got.append(message.data), 10, **options
+        )
+        node.destroy_subscription(node.create_subscription(String, "gone", print, 1, **options))
+        service = node.create_service(GetParameters, "asked", answer, callback_group=group)
+        publisher = other.create_publisher(String, "words", 10)
+        client = other.create_client(GetParameters, "asked")
+        executor = SingleThreadedExecutor()
+        for each in (node, other):
+            executor.add_node(each)
+
+        def until(done, step=lambda: None):
+            deadline = time.monotonic() + PATIENCE
+            while not done():
+                assert time.monotonic() < deadline
+                step()
+                executor.spin_once(0.01)
+
+        def are_active(*expected):
+            assert set(node.subscriptions) & {topic} | set(node.services) & {service} == {*expected}
+
+        until(lambda: publisher.get_subscription_count() and client.service_is_ready())
+        for words in ("ab", "cd"):  # in the second round, idle once more
+            for word in words:
+                publisher.publish(String(data=word))
+            for _ in range(20):
+                executor.spin_once(0.01)
+            assert not got
+            are_active()
+            until(lambda: got, node.poll)
+            are_active(topic)
+            until(lambda words=words: got == [*words])
+            publisher.publish(String(data="!"))
+            until(lambda: got[-1] == "!")
+            future = client.call_async(GetParameters.Request(names=list(words)))
+            until(future.done, node.poll)
+            are_active(topic, service)
+            group.answer(except_for=service)
+            future = client.call_async(GetParameters.Request(names=["at once"]))
+            until(future.done)
+            now += ACTIVE_TIME - 1.0
+            node.poll()
+            are_active(topic, service)
+            publisher.publish(String(data="?"))
+            until(lambda: got[-1] == "?")
+            now += 1.0
+            node.poll()
+            are_active(topic)
+            # a service that sleeps may be asked from within a long step
+            future = client.call_async(GetParameters.Request(names=["in between"]))
+            for _ in range(20):
+                executor.spin_once(0.01)
+                group.answer(except_for=service)
+            assert not future.done()
+            until(future.done, lambda: group.answer(except_for=None))
+            got.clear()
+            now += ACTIVE_TIME
+            node.poll()
+            are_active()
+        rest = [["at once"], ["in between"]]
+        assert asked == [["a", "b"], *rest, ["c", "d"], *rest]
+        executor.shutdown()
+        node.destroy_node()
+        other.destroy_node()
+        rclpy.shutdown()
 
 
 def test_events_are_shown_for_one_wait_after_each_look_and_other_waitables_always():

@@ -157,10 +157,11 @@ def test_the_node_gives_each_motor_its_share_and_says_so(robot):
         assert f"as the loops require for {', '.join(robot.driving)}" in partner.log
 
 
-def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot):
+def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot, nothing_is_built):
     q, qd, qdd = robot.of_motors
     fitting = point(q=q, qd=qd, qdd=qdd)
     one = bench(robot)
+    nothing_is_built()
     one.command(0.0, fitting, names=MOTORS)
     assert relative(one.state(0.01, robot.q, robot.qd, names=robot.driving),
                     robot.torques(robot.qd, robot.qdd)) < SAME  # fmt: skip
@@ -183,7 +184,9 @@ def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot):
     one.command(0.02, point(q=q + 3.0, qd=qd, qdd=qdd), names=MOTORS)
     one.command(0.02, point(q=q[:2], qd=qd, qdd=qdd), names=MOTORS)
     one.command(0.02, point(q=q * np.nan, qd=qd, qdd=qdd), names=MOTORS)
+    one.command(0.02, point(q=q[:2], qd=qd[:2], qdd=qdd[:2]), names=MOTORS[:2])
     assert one.rejected() == {
+        "command: missing joint": 1,
         "command: inconsistent": 5,
         "command: closure": 1,
         "command: wrong length": 1,

@@ -90,12 +90,35 @@ def test_a_joint_that_was_told_of_too_long_ago_is_missing_and_named(polar):
     close(bench.state(0.71, 0.3, 0.2, names=["theta1"]), *polar([0.3, 0.9], [0.2, 0.0], [2.0, 1.0]))
 
 
+def test_the_age_of_a_part_is_by_the_clock_whatever_the_stamp_of_the_newest(polar):
+    bench = Polar(merge_states=True, max_age=0.5, command_timeout=0.0)
+    bench.state(0.0, 0.7, 0.1, names=["d2"])
+    assert bench.state(0.6, 0.3, 0.2, names=["theta1"], stamped=0.4) is None
+    assert bench.rejected() == dict.fromkeys(
+        ("joint_states: missing joint", "joint_states: joint too old"), 1
+    )
+
+
+def test_parts_from_before_whole_states_are_not_taken_up_again(polar):
+    bench = Polar(merge_states=True, max_age=0.0, command_timeout=0.0)
+    bench.state(0.0, [0.3, 0.7], [0.2, 0.1], names=NAMES)
+    controller, merged = bench.controller, bench.settings
+    controller.settings = merged.changed({"merge_states": False})
+    bench.state(0.1, [0.3, 0.9], [0.2, 0.1], names=NAMES)
+    controller.settings = merged
+    assert bench.state(0.2, 0.3, 0.2, names=["theta1"]) is None
+    bench.state(0.3, 0.8, 0.0, names=["d2"])
+    # without a largest age, whenever they came
+    close(bench.state(9e3, 0.4, 0.2, names=["theta1"]), *polar([0.4, 0.8], [0.2, 0], [2.0, 1.0]))
+
+
 def test_a_part_that_is_refused_leaves_nothing_behind(polar):
     bench = Polar(merge_states=True)
     bench.state(0.1, [0.3, 0.7], [0.2, 0.1], names=NAMES)
     assert bench.state(0.2, math.nan, 0.1, names=["d2"]) is None
     assert bench.state(0.2, [1.0, 2.0], 0.1, names=["d2", "theta1"]) is None
-    assert bench.state(0.2, [1.0, 2.0], [0.0, 0.0], names=["d2", "d2"]) is None
+    assert bench.state(0.2, [1.0, 2.0, 3.0], [0.0] * 3, names=["theta1", "d2", "d2"]) is None
+    assert "'d2' appears twice" in bench.log[-1]
     close(bench.state(0.21, 0.3, 0.2, names=["theta1"]), *polar([0.3, 0.7], [0.2, 0.1], [2.0, 1.0]))
 
 
@@ -113,6 +136,7 @@ def test_after_a_clock_that_was_set_back_every_joint_has_to_be_told_of_again():
     bench.controller.clock_jumped_back(at(0.0))
     assert bench.state(0.1, 0.3, 0.2, names=["theta1"]) is None
     assert bench.rejected() == {"joint_states: missing joint": 1}
+    assert "contained joint 'd2' yet" in bench.log[-1]
 
 
 def test_an_empty_message_is_no_part():
@@ -176,6 +200,19 @@ def test_rates_that_nobody_tells_are_refused_by_the_cause_or_derived(velocity):
     assert told["derived velocities are delayed by (s)"] == "0.0050"
 
 
+def test_the_rates_of_parts_are_derived_from_one_to_the_next_of_each(polar):
+    bench = Polar(merge_states=True, missing_velocities="derive", derivative_filter=0.0)
+    q = np.array([[0.3, 0.7], [0.301, 0.702], [0.304, 0.703], [0.305, 0.707]])
+    for k, row in enumerate(q):
+        for j, name in enumerate(NAMES):
+            found = bench.state(0.01 * k + 0.005 * j, row[j], math.nan, names=[name])
+            if k > 1:
+                expected = np.where([True, j], row, q[k - 1])
+                before = np.where([True, j], q[k - 1], q[k - 2])
+                tau = polar(expected, (expected - before) / 0.01, [2.0, 1.0])
+                np.testing.assert_allclose(found, tau, rtol=1e-9)
+
+
 def test_rates_that_are_told_are_not_derived_and_a_position_that_is_none_is_refused():
     bench = AnyBench(PENDULUM, missing_velocities="derive")
     bench.accelerate(0.0, 3.0)
@@ -193,14 +230,19 @@ def test_accelerations_of_a_stream_of_points_are_the_derivative_of_its_rates():
     assert bench.rejected() == {"command: no accelerations yet": 1}
     bench.controller.tally.rejected.clear()
     for now, rate, expected in ((0.01, 0.03, 3.0), (0.02, 0.01, -2.0)):
-        bench.command(now, point(q=0.0, qd=rate), stamped=now)
-        close(bench.state(now, 0.4, 0.2), torque(0.4, 0.2, expected))
+        # arrivals are never as regular
+        bench.command(now + rate / 10, point(q=0.0, qd=rate), stamped=now)
+        close(bench.state(now + rate / 10, 0.4, 0.2), torque(0.4, 0.2, expected))
     # one that is refused counts for nothing
     bench.command(0.03, point(q=0.0, qd=1e3), stamped=0.03)
     bench.command(0.04, point(q=0.0, qd=0.03), stamped=0.04)
     np.testing.assert_allclose(bench.state(0.04, 0.4, 0.2), [torque(0.4, 0.2, 1.0)], rtol=1e-9)
     bench.command(0.05, point(q=0.0))
     assert bench.rejected() == {"command: too quick": 1, "command: no velocities": 1}
+    # nor is anything known of before a jump of the clock
+    bench.controller.clock_jumped_back(at(0.03))
+    bench.command(0.05, point(q=0.0, qd=0.02), stamped=0.05)
+    assert bench.rejected()["command: no accelerations yet"] == 1
 
 
 def unstamped(bench: AnyBench, now: float, q: float):
@@ -443,20 +485,23 @@ LIMIT = '<limit lower="-4" upper="4" velocity="9" effort="1e3"/>'
     ],
 )
 def test_what_was_said_of_a_joint_is_not_said_of_another_one_of_its_name(before, after):
-    bench = AnyBench(
-        before, missing_velocities="derive", derivative_filter=0.0, command_timeout=0.0
-    )
+    derive = dict.fromkeys(("missing_velocities", "missing_accelerations"), "derive")
+    bench = AnyBench(before, **derive, derivative_filter=0.0, command_timeout=0.0)
     bench.accelerate(0.0, 3.0)
     for k in range(5):
         out = bench.controller.state(rateless(0.01 * k, 3.0 + 0.02 * k), at(0.01 * k))
     assert out is not None
+    bench.command(0.04, point(qd=0.0))
     bench.controller.adopt(model_of(after, bench.settings))
     assert bench.controller.commands.phase == "waiting"
+    bench.command(0.05, point(qd=0.01))
+    assert bench.rejected()["command: no accelerations yet"] == 2, "a first one of each"
     # a joint that turned forever may be seen a whole turn further
-    assert bench.controller.state(rateless(0.05, 3.1 - 2 * math.pi), at(0.05)) is None
+    # and its publisher's clock may be a little behind
+    assert bench.controller.state(rateless(0.02, 3.1 - 2 * math.pi), at(0.05)) is None
     bench.accelerate(0.06, 1.0)
     bench.controller.tally.rejected.clear()
-    found = bench.controller.state(rateless(0.06, 3.102 - 2 * math.pi), at(0.06))
+    found = bench.controller.state(rateless(0.03, 3.102 - 2 * math.pi), at(0.064))
     oracle = rd.InverseDynamics(load_urdf_text(after))
     np.testing.assert_allclose(found.values, oracle([3.102 - 2 * math.pi], [0.2], [1.0]), rtol=1e-9)
 

@@ -117,8 +117,9 @@ class FeedForwardNode(Managed):
             )
         self._diagnostics = DiagnosticsTopic(self, self.controller, **QUIET_OUT)
 
+        self._ticks: Any = None
         if not settings.measured:
-            self.create_timer(1.0 / settings.rate, self._on_tick)
+            self._ticks = self.create_timer(1.0 / settings.rate, self._on_tick)
         # on a clock that continues while simulated time stands still
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(WATCH_PERIOD, self._on_watch, clock=steady_clock)
@@ -324,6 +325,10 @@ class FeedForwardNode(Managed):
             self._torques.publish(self.controller.resume_after_hang(self._now()))
         if self.is_active:
             self._torques.publish(self.controller.watch(self._now()))
+        ticks = self._ticks
+        # after the system's clock was set back, they would wait until it has caught up
+        if ticks is not None and ticks.time_until_next_call() > ticks.timer_period_ns:
+            ticks.reset()
         self.poll()
         self._trajectories.poll()
         if self._goals is not None:

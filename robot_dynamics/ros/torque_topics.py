@@ -31,7 +31,7 @@ DELIVERY = 1.0
 """s to wait at least, at the end, for reliable subscribers to acknowledge the last torques"""
 
 OWED_FOR = 10.0
-"""s for which last torques are owed that could not be published"""
+"""s for which torques at rest are owed that could not be published"""
 
 LAUNCH = "launch_ros_"
 """How the name of the node begins that a launch file has, and that removes torques after a crash"""
@@ -71,7 +71,7 @@ class TorqueTopics:
         self._order = ControllerOrder(node, self._to_controller.topic_name)
         self._effort = JointState()
         self._at = -math.inf
-        # last torques that could not be published: the controllers still hold those of a motion
+        # torques at rest that could not be published: the controllers still hold those of a motion
         self._owed: Torques | None = None
         self._owed_since = 0.0
 
@@ -109,8 +109,8 @@ class TorqueTopics:
         self._before = self._commands[: -8 * len(none)]
 
     def publish(self, torques: Torques | None) -> None:
-        """Publish torques. Last torques that may not be published now are published by `watch` as
-        soon as they may.
+        """Publish torques. Torques at rest that may not be published now are published by `watch`
+        as soon as they may, unless others follow.
 
         Args:
             torques: (m,) N·m or N, in the order of the outputs; None: nothing is published.
@@ -123,7 +123,7 @@ class TorqueTopics:
             self._tally.refuse("torques", RefusedError("controller", self._order.problem))
             if torques is not self._owed:  # which may meet a further block
                 self._owed_since = time.monotonic()
-            self._owed = torques if torques.last else None
+            self._owed = torques if torques.at_rest else None
             return
         self._owed = None
         self._commands = self._before + torques.values.tobytes()
@@ -149,15 +149,10 @@ class TorqueTopics:
             self._to_controller.publish(Float64MultiArray(data=values.tolist()))
 
     def watch(self) -> None:
-        """Check the controller, and publish last torques that are owed; to be called
-        periodically."""
+        """Check the controller, and publish torques that are owed; to be called periodically."""
         self._order.watch(self._subscribers())
-        if self._owed is None or self._order.problem:
-            return
-        if time.monotonic() - self._owed_since < OWED_FOR:
+        if not self._order.problem and time.monotonic() - self._owed_since < OWED_FOR:
             self.publish(self._owed)
-        else:
-            self._owed = None
 
     def close(self) -> None:
         """Release the publisher, which the node destroys; nothing may keep it alive."""
@@ -172,7 +167,7 @@ class TorqueTopics:
         """Wait until the subscribers have received the last torques: a subscriber that is held up
         would find nothing from a publisher that no longer exists.
 
-        Last torques that are owed are published as soon as it is known who receives them.
+        Torques that are owed are published as soon as it is known who receives them.
 
         Reliable subscribers acknowledge them, however long ago they were published. For best-effort
         subscribers, such as ros2_control's effort controllers over Fast DDS, they are repeated

@@ -69,7 +69,7 @@ class FeedForward:
         self.outlet = Outlet(self.tally, steady)
         self.residual = Residual() if settings.residual else None
         self._law = ControlLaw(self.states, self.wrenches, self.base)
-        self._ticked = self._time = 0
+        self._ticked = self._time = self._watched = 0
 
     # The robot
 
@@ -213,7 +213,11 @@ class FeedForward:
     # Ends
 
     def watch(self, now: int) -> Torques | None:
-        """Detect lost feedback: the torque of a motion must not stay applied."""
+        """Detect lost feedback: the torque of a motion must not stay applied. A system's clock that
+        is set back, of which ROS says nothing, is found here, too."""
+        if now < self._watched:
+            return self.clock_jumped_back(now)
+        self._watched = now
         limit = self.settings.max_age
         if self.wrenches.on:
             self.wrenches.drop_old(now, limit)
@@ -254,7 +258,10 @@ class FeedForward:
         are none."""
         if self.outlet.at_rest or self.model is None:
             return None
-        return self._law.limited_final_torques(self.model, self.settings)
+        try:
+            return self._law.limited_final_torques(self.model, self.settings)
+        except RobotDynamicsError:  # nothing may end that thread
+            return None
 
     def resume_after_hang(self, now: int) -> Torques | None:
         """Continue after the loop hung and the watchdog published the torques at rest."""
@@ -274,7 +281,7 @@ class FeedForward:
         return output
 
     def clock_jumped_back(self, now: int) -> Torques | None:
-        """A simulator was reset."""
+        """A simulator was reset, or the system's clock was set back."""
         return self._clock_broke("jumped back", now)
 
     def clock_changed(self, now: int) -> Torques | None:
@@ -283,6 +290,7 @@ class FeedForward:
 
     def _clock_broke(self, what: str, now: int) -> Torques | None:
         """Earlier stamps and times are invalid: the command is over."""
+        self._watched = now
         self.states.forget_times()
         self.commands.forget_times()
         if self.residual is not None:

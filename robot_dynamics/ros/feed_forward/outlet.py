@@ -27,8 +27,8 @@ class Torques(NamedTuple):
     """(m,) in the order of the model's outputs, N·m or N"""
     time: int
     """The time of their state, ns"""
-    last: bool = False
-    """Do no torques follow for now? The controllers downstream hold them"""
+    at_rest: bool = False
+    """Do they hold the robot at rest? Then the controllers downstream may hold them"""
 
 
 class TorqueRamp:
@@ -44,7 +44,6 @@ class TorqueRamp:
         self._time = 0
         self._from: Floats | None = None
         self._since: int | None = None
-        self._is_on = False
 
     def interrupted(self, last: Floats) -> None:
         """Record the last torques before an interruption, from which the next ramp starts.
@@ -101,7 +100,6 @@ class Outlet:
         self._last: Floats | None = None
         self._tally, self._steady = tally, steady
         self._on_the_wall = 0.0
-        self._ramp = TorqueRamp()
 
     def fit(self) -> None:
         """Let torques start from zero, for another robot."""
@@ -115,8 +113,8 @@ class Outlet:
         time: int,
         now: int,
         *,
-        at_rest: bool = False,
-        last: bool = False,
+        at_rest: bool,
+        last: bool,
     ) -> Torques:
         """The torques (m,) to publish, within the limits.
 
@@ -146,7 +144,7 @@ class Outlet:
         self._last = torques
         self.at, self.at_rest = now, at_rest
         self._on_the_wall = self._steady()
-        return Torques(torques, time, last)
+        return Torques(torques, time, at_rest)
 
     def _cut(self, torques: Floats, model: Model) -> Floats:
         """Torques (m,) within the limits.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from operator import mul
 
@@ -173,6 +174,8 @@ class Model:
             settings.side == "joint" and not self.moved and self.joints == self.outputs == names
         )
         self.base: BaseMotion | None = BaseMotion()
+        # batches of states leave a closed robot at their last one
+        self._aside = self.dynamics if closed is None else copy(self.dynamics)
         self._to_motors: Floats | None = None
         if settings.side != "joint":
             columns = [mechanism.joint_names.index(name) for name in actuated]
@@ -446,13 +449,18 @@ class Model:
         return self.base if self.moved else None
 
     def _torques(
-        self, q: Floats, qd: Floats, qdd: Floats, base: BaseMotion | None = None
+        self,
+        q: Floats,
+        qd: Floats,
+        qdd: Floats,
+        base: BaseMotion | None = None,
+        dynamics: InverseDynamics | None = None,
     ) -> Floats:
-        side = self.spec.settings.side
+        side, dynamics = self.spec.settings.side, dynamics or self.dynamics
         if side == "joint":
-            torques: Floats = self.dynamics(q, qd, qdd, base_motion=base)[self._out]
+            torques: Floats = dynamics(q, qd, qdd, base_motion=base)[..., self._out]
             return torques
-        motors = self.dynamics.motor_torques(q, qd, qdd, base_motion=base)
+        motors = dynamics.motor_torques(q, qd, qdd, base_motion=base)
         return motors.drive if side == "drive" else motors.gear
 
     def shared(self, q: Floats, forces: Floats) -> Floats:
@@ -501,8 +509,8 @@ class Model:
     def along(self, q: Floats, qd: Floats, qdd: Floats, base: BaseMotion | None = None) -> Floats:
         """Torques (s, m) of `outputs` at s states of a motion, N·m or N; NaN for impossible states.
 
-        This does not change the configuration that a closed robot is followed in, and may be
-        called from any thread. Sensed joints have zero accelerations.
+        A closed robot starts from the configuration that it is followed in, which does not change.
+        May be called from any thread. Sensed joints have zero accelerations.
 
         Args:
             q: (s, k) positions of `read`, rad or m.
@@ -517,10 +525,9 @@ class Model:
         states = np.tile(self._q, (len(q), 1)), rest, rest.copy()
         states[0][:, self._read], states[1][:, self._read] = q, qd
         states[2][:, self._driven] = qdd
-        if self.spec.settings.side != "joint":
-            return self._torques(*states, base=base)
-        torques: Floats = self.dynamics(*states, base_motion=base)[:, self._out]
-        return torques
+        if self._aside.closed is not None:
+            self._aside.closed.reset(self._closed.last)
+        return self._torques(*states, base, dynamics=self._aside)
 
     def at_rest(self, q: Floats) -> Floats:
         """Torques (m,) that hold the robot at rest, N·m or N: of the chosen terms, only gravity.
