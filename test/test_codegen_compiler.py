@@ -90,6 +90,7 @@ def test_kernels_and_their_caller_are_built_without_a_warning(name, monkeypatch)
         ("-march=native", ("-mcpu=native",)),
         ("-mcpu=native", ("-march=native",)),
         ("-m*=native", ()),
+        ("-nostdlib", ("-march=native",)),
     ],
 )
 def test_a_flag_that_the_compiler_does_not_know_is_left_out(refused, taken, monkeypatch, tmp_path):
