@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from recorded import changed, motion, recording
+from recorded import InverseDynamics, changed, motion, recording
 from scipy.optimize import minimize
 from scipy.signal import lfilter
 from test_identification import ARM
@@ -769,7 +769,7 @@ def test_many_turns_of_a_joint_without_limits_are_no_fault():
     t, q, qd, qdd = motion(3, 12.0, 100.0, 1)
     q[:, 2] += 5 * t.ravel()
     qd[:, 2] += 5.0
-    stream = Stream(robot.joint_names, t.ravel(), q, qd, rd.InverseDynamics(truth)(q, qd, qdd))
+    stream = Stream(robot.joint_names, t.ravel(), q, qd, InverseDynamics(truth)(q, qd, qdd))
     found = rd.identify(robot, Recording("log", (stream,)), cutoff=10.0)
     assert not any("degrees" in words for words in found.warnings)
 
