@@ -57,17 +57,24 @@ class Facts:
 
 
 def gathered(
-    source: str, mechanism: Mechanism, *, sensed: bool = False, derived: int = LISTED
+    source: str,
+    mechanism: Mechanism,
+    found: dict[str, Any] | None = None,
+    *,
+    sensed: bool = False,
+    derived: int = LISTED,
 ) -> Facts:
     """All information on a robot.
 
     Args:
         source: the description's file.
         mechanism: the robot that was loaded from it.
+        found: what `survey` found in it; None: it is looked for.
         sensed: as in `page`.
         derived: the most joints for which the equations are derived; each joint adds time.
     """
-    _, found = survey(source)
+    if found is None:
+        _, found = survey(source)
     sections = {
         "checks": _checks(found),
         "tree": _tree(mechanism),
