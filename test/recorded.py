@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
+from uncompiled import InverseDynamics
 
-import robot_dynamics as rd
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from robot_dynamics.mechanism.transform import rotation_to
 
-InverseDynamics = partial(rd.InverseDynamics, backend="python")
-"""Nothing is compiled for torques that are computed once"""
 SIX_AXIS = "package://robot_dynamics/urdf/six_axis.urdf"
 
 

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from recorded import InverseDynamics, changed, miss, motion, recording
+from recorded import changed, miss, motion, recording
 from scipy.linalg import eigh
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError

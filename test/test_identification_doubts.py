@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recorded import SIX_AXIS, InverseDynamics, changed, motion, recording
+from recorded import SIX_AXIS, changed, motion, recording
 from test_identification import ARM, heavier
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main

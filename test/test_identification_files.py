@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from recorded import InverseDynamics, changed, recording
+from recorded import changed, recording
 from test_identification import ARM
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main

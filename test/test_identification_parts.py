@@ -11,10 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from recorded import InverseDynamics, changed, motion, recording
+from recorded import changed, motion, recording
 from scipy.optimize import minimize
 from scipy.signal import lfilter
 from test_identification import ARM
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app.options import factors, pairs

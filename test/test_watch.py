@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recorded import SIX_AXIS, InverseDynamics, recording
+from recorded import SIX_AXIS, recording
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError
