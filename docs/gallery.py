@@ -27,6 +27,7 @@ from robot_dynamics.app.show.facts import DERIVED_CLOSED, gathered
 from robot_dynamics.app.show.page import asset, embedded, page
 from robot_dynamics.app.show.scene import scene
 from robot_dynamics.app.tables import digits
+from robot_dynamics.mechanism import Mechanism, Pose
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = (
@@ -103,7 +104,7 @@ def card(source: str, out: Path) -> tuple[str, dict[str, Any]]:
         runs, seconds = timeit.Timer(lambda: dynamics(q, still, still)).autorange()
         drawn, _ = meshes.found(source)
         own = out / f"{Path(source).stem}.html"
-        facts = gathered(source, mechanism, derived=DERIVED_CLOSED)
+        facts = gathered(source, mechanism, found, derived=DERIVED_CLOSED)
         own.write_text(page(mechanism, facts, meshes=drawn), encoding="utf-8")
     most = int(np.argmax(np.abs(tau))) if len(tau) else 0
     held = "nothing to hold at home"
@@ -126,13 +127,24 @@ def card(source: str, out: Path) -> tuple[str, dict[str, Any]]:
         f'<a class="robot" href="{escape(own.name)}"><canvas width="560" height="440"></canvas>'
         f"<div><b>{escape(mechanism.name)}</b>{inner}</div></a>"
     )
-    poses = [dynamics.pose(q, link.name) for link in mechanism.links]
-    flat = [x for T in poses for x in (*T[:3, :3].ravel().tolist(), *T[:3, 3].tolist())]
     return html, {
         "scene": scene(mechanism, drawn),
-        "poses": flat,
+        "poses": _poses(mechanism, dynamics.tree_state(q, still, still)[0]),
         "gravity": mechanism.gravity,
     }
+
+
+def _poses(mechanism: Mechanism, q: np.ndarray) -> list[float]:
+    """The links' frames at the tree's q, 12 numbers each: a kernel for each is not worth it."""
+    S, s = mechanism.coordinates()
+    position = dict(zip(mechanism.tree_names, (S @ q + s).tolist(), strict=True))
+    poses = {mechanism.base: Pose()}
+    flat: list[float] = []
+    for link in mechanism.links:
+        here = poses[link.parent] @ link.joint.pose(position.get(link.joint.name, 0.0))
+        poses[link.name] = here
+        flat += [*map(float, here.rotation.ravel()), *map(float, here.translation)]
+    return flat
 
 
 def _degrees(count: int) -> str:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from uncompiled import InverseDynamics
 
-import robot_dynamics as rd
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from robot_dynamics.mechanism.transform import rotation_to
@@ -45,7 +45,7 @@ def recording(
     """What the robot's drives would report; noise is relative to each joint's RMS torque."""
     names = mechanism.joint_names
     time, q, qd, qdd = motion(len(names), duration, rate, seed, reach)
-    tau = rd.InverseDynamics(mechanism)(q, qd, qdd)
+    tau = InverseDynamics(mechanism)(q, qd, qdd)
     rng = np.random.default_rng(seed + 1)
     tau = tau + noise * np.sqrt((tau**2).mean(axis=0)) * rng.normal(size=tau.shape)
     return Recording(f"simulated {seed}", (Stream(names, time + start, q, qd, tau),))
@@ -87,5 +87,5 @@ def miss(truth: Mechanism, found: Mechanism, seed: int = 100) -> float:
     """Largest torque error on another motion, over the largest torque."""
     n = len(truth.joint_names)
     _, q, qd, qdd = motion(n, 10.0, 50.0, seed)
-    right = rd.InverseDynamics(truth)(q, qd, qdd)
-    return float(np.abs(rd.InverseDynamics(found)(q, qd, qdd) - right).max() / np.abs(right).max())
+    right = InverseDynamics(truth)(q, qd, qdd)
+    return float(np.abs(InverseDynamics(found)(q, qd, qdd) - right).max() / np.abs(right).max())

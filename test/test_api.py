@@ -129,7 +129,8 @@ def pinocchios():
     found = []
     for seed, (mechanism, model) in enumerate(robots()):
         at = state(seed, len(mechanism.joint_names))
-        dynamics = rd.InverseDynamics(mechanism, terms=RIGID, backend=backend(seed % 3 == 0))
+        compiled = seed in (0, len(EXAMPLES))  # the first shipped one, and the first random one
+        dynamics = rd.InverseDynamics(mechanism, terms=RIGID, backend=backend(compiled))
         found.append((dynamics, Oracle(model, mechanism, *at), at))
     return found
 
@@ -311,7 +312,7 @@ def test_a_wrench_that_helps_makes_torques_smaller(pinocchios):
 @pytest.mark.parametrize("name", CLOSED)
 def test_a_closed_robot_answers_the_same_questions(name):
     mechanism = rd.load(CONFIG / f"{name}.yaml")
-    dynamics = rd.InverseDynamics(mechanism)
+    dynamics = rd.InverseDynamics(mechanism, backend=backend(name == CLOSED[0]))
     q, qd, qdd = home(dynamics)
     tau = dynamics(q, qd, qdd)
     assert relative(dynamics.forward(q, qd, tau), qdd) < 1e-9

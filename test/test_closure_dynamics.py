@@ -48,6 +48,12 @@ def case(request, tmp_path_factory):
     return chain, Oracle(robot, chain.coordinate_names, len(chain.actuated_names)), *motion(chain)
 
 
+@pytest.fixture(scope="module")
+def rigid(case):
+    """The same chain without friction."""
+    return ClosedChain(case[0].mechanism, terms=set(TERMS) - {"friction"})
+
+
 def motion(chain: ClosedChain, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     a = len(chain.actuated_names)
@@ -61,9 +67,8 @@ def test_torques_are_those_of_the_cut_tree_projected(case):
     assert relative(chain(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
 
 
-def test_the_matrices_make_the_torques(case):
+def test_the_matrices_make_the_torques(case, rigid):
     chain, _, q, qd, qdd = case
-    rigid = ClosedChain(chain.mechanism, terms=set(TERMS) - {"friction"})
     D, C, G = chain.mass_matrix(q), chain.coriolis_matrix(q, qd), chain.gravity(q)
     assert relative(D @ qdd + C @ qd + G, rigid(q, qd, qdd)) < INVARIANT
 
@@ -168,7 +173,7 @@ def test_it_does_not_matter_where_the_five_bar_is_cut(seed, tmp_path):
     assert relative(elbow.coriolis_matrix(q, qd), tip.coriolis_matrix(q, qd)) < INVARIANT
 
 
-def test_sensed_and_active_agree_on_consistent_input(case):
+def test_sensed_and_active_agree_on_consistent_input(case, rigid):
     chain, _, q, qd, qdd = case
     if not chain.mechanism.sensed:
         pytest.skip("this one has no sensors")
@@ -181,7 +186,6 @@ def test_sensed_and_active_agree_on_consistent_input(case):
     D, C = sensed.mass_matrix(inputs[0]), sensed.coriolis_matrix(*inputs[:2])
     assert D.shape == C.shape == (a, k)
     tau = D @ inputs[2] + C @ inputs[1] + sensed.gravity(inputs[0])
-    rigid = ClosedChain(chain.mechanism, terms=set(TERMS) - {"friction"})
     assert relative(tau, rigid(q, qd, qdd)) < CONSISTENT
 
 

@@ -109,9 +109,10 @@ def test_far_states_of_a_batch_are_where_a_walk_ends(robot):
 
 def test_a_batch_closed_block_by_block_is_the_same(robot, monkeypatch):
     name, chain = robot
-    q, zero = far_states(name)[0], np.zeros_like(far_states(name)[0])
+    q = far_states(name)[0][::3]  # whose refusals take long
+    zero = np.zeros_like(q)
     whole = quietly(chain.torques, q, zero, zero)
-    monkeypatch.setattr(continuation, "BLOCK", 64)
+    monkeypatch.setattr(continuation, "BLOCK", 21)
     chain.reset()
     found = quietly(chain.torques, q, zero, zero)
     assert np.array_equal(np.isnan(found), np.isnan(whole))

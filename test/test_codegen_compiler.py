@@ -81,6 +81,8 @@ def test_kernels_and_their_caller_are_built_without_a_warning(name, monkeypatch)
     flags = compiler.accepted(found, *compiler.NATIVE)
     # the trial, the kernels for single states and for batches
     assert sum(set(flags) <= set(each) for each in seen) >= 3
+    # they are for this process alone; the caller is linked as any library
+    assert sum(set(compiler.ALONE) <= set(each) for each in seen) == (3 if compiler.ALONE else 4)
 
 
 @needs_compiler
@@ -90,6 +92,7 @@ def test_kernels_and_their_caller_are_built_without_a_warning(name, monkeypatch)
         ("-march=native", ("-mcpu=native",)),
         ("-mcpu=native", ("-march=native",)),
         ("-m*=native", ()),
+        ("-nostdlib", ("-march=native",)),
     ],
 )
 def test_a_flag_that_the_compiler_does_not_know_is_left_out(refused, taken, monkeypatch, tmp_path):

@@ -105,7 +105,7 @@ def share_of_limits(found, mechanism):
     rate = np.array([each.velocity for each in limits])
     tree = q @ S.T + s
     own = [mechanism.joint(name).limits.effort for name in mechanism.joint_names]
-    tau = rd.InverseDynamics(mechanism)(q, qd, qdd)
+    tau = rd.InverseDynamics(mechanism, backend="python")(q, qd, qdd)
     return (
         np.abs((2 * tree - lower - upper) / (upper - lower)).max(axis=0),
         np.abs(qd @ S.T / rate).max(axis=0),
@@ -368,8 +368,8 @@ def test_the_command_writes_what_identify_and_the_source_read(cart, tmp_path, ca
     found = rd.identify(str(cart), result["files"]["table"])
     assert found.excitation.told > 0.9 * found.excitation.identifiable
     motion = np.random.default_rng(0).uniform(-1, 1, (3, 50, 2))
-    tau = rd.InverseDynamics(rd.load(str(cart)))(*motion)
-    again = rd.InverseDynamics(found.mechanism)(*motion)
+    tau = rd.InverseDynamics(rd.load(str(cart)), backend="python")(*motion)
+    again = rd.InverseDynamics(found.mechanism, backend="python")(*motion)
     # filters and their ends leave about a part in a thousand
     assert np.abs(again - tau).max() < 5e-3 * np.abs(tau).max()
     assert Path(result["files"]["picture"]).read_bytes().startswith(b"\x89PNG")

@@ -97,7 +97,7 @@ APART = [("foot", "upper"), ("foot", "fore"), ("foot", "tool"), ("column", "fore
 
 def height(file, q) -> float:
     """m: of the lowest point of what moves, by the shapes' own formulas."""
-    dynamics, lowest = rd.InverseDynamics(rd.load(str(file))), np.inf
+    dynamics, lowest = rd.InverseDynamics(rd.load(str(file)), backend="python"), np.inf
 
     def pose(link, xyz, rpy):
         where = dynamics.pose(q, link)
@@ -284,7 +284,7 @@ def test_what_is_missing_is_said(arm, tmp_path, monkeypatch):
     with pytest.raises(BackendError, match="Coal is missing"):
         design_of(arm, table=0.0)
     mechanism = rd.load(str(arm))
-    poses = rd.InverseDynamics(mechanism).pose
+    poses = rd.InverseDynamics(mechanism, backend="python").pose
     assert bodies_apart(mechanism, "", poses, np.zeros((1, 3)))[0] == ()
 
 

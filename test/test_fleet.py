@@ -8,7 +8,6 @@ import math
 import multiprocessing
 import os
 import pickle
-import resource
 import shutil
 import signal
 import subprocess
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fleet_tasks import deadly, faulty, flaky, length, size, slow, slow_to_send, unreadable
 from recorded import changed, recording
 
 import robot_dynamics as rd
@@ -263,10 +263,6 @@ def test_no_more_processes_are_started_than_there_are_recordings(logs):
             fleet_at(None, workers)
 
 
-def slow_to_send(source: str) -> bytes:
-    return b"" if source == "first" else bytes(400_000_000)
-
-
 @pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3])
 def test_processes_end_while_they_send_their_results(seconds):
     with fleet_at(None, 1) as fleet:
@@ -399,40 +395,6 @@ def test_a_sum_does_not_depend_on_the_order():
 class Term:
     a: np.ndarray
     b: float
-
-
-def size(source) -> np.ndarray:
-    return np.full(1 << 17, float(os.path.basename(source)[0]))
-
-
-def slow(source) -> int:
-    time.sleep(0.5)
-    return 0
-
-
-def deadly(source) -> str:
-    if source.endswith("3.csv"):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return source
-
-
-def flaky(source) -> str:
-    mark = f"{source}.tried"
-    if not os.path.exists(mark):
-        open(mark, "w").close()
-        raise OSError("the disk is away for a moment")
-    os.remove(mark)
-    return "read"
-
-
-def unreadable(source) -> str:
-    if source.endswith("0.csv"):
-        raise OSError("the disk is away")
-    return source
-
-
-def faulty(source) -> float:
-    return 1 / 0
 
 
 def test_what_comes_of_recordings_is_not_held(logs, cluster):
@@ -583,7 +545,7 @@ def test_a_fleet_over_tls_takes_those_alone_who_have_a_certificate(arm, logs, tm
     ):  # fmt: skip
         assert cluster.scheduler_address.startswith("tls://")
         with fleet_at(cluster.scheduler_address) as fleet:
-            assert dict(fleet.map(_length, logs[:2])) == {0: 600, 1: 600}
+            assert dict(fleet.map(length, logs[:2])) == {0: 600, 1: 600}
         nobody = {f"{tls}.client.cert": None, f"{tls}.client.key": None}
         with (
             dask.config.set(nobody),
@@ -592,27 +554,13 @@ def test_a_fleet_over_tls_takes_those_alone_who_have_a_certificate(arm, logs, tm
             fleet_at(cluster.scheduler_address)
 
 
-def _length(source):
-    return len(rd.identification.read(source).streams[0].time)
-
-
-def touch(source: str) -> int:
-    """Page faults while arrays of 3 MB come and go, smaller than those for which NumPy asks for
-    huge pages. Holes in the heap that happen to be as large are filled before."""
-    _held = [np.ones(3 << 17) for _ in range(8)]
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(100):
-        np.ones(3 << 17)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc is told, which is Linux's")
 def test_a_worker_does_not_page_in_every_array_anew():
     """Dask has its workers give memory back at once, by an environment variable."""
     code = (
-        "import pickle, test_fleet; from robot_dynamics.identification.fleet import _run\n"
-        "given_back = test_fleet.touch('')\n"  # first: what was kept may leave a hole
-        "print(*_run(pickle.dumps(test_fleet.touch), ['']), given_back)"
+        "import pickle, fleet_tasks; from robot_dynamics.identification.fleet import _run\n"
+        "given_back = fleet_tasks.touch('')\n"  # first: what was kept may leave a hole
+        "print(*_run(pickle.dumps(fleet_tasks.touch), ['']), given_back)"
     )
     told = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True,

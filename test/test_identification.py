@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from recorded import changed, miss, motion, recording
 from scipy.linalg import eigh
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
@@ -61,6 +62,16 @@ def truth(arm) -> Mechanism:
     return changed(arm, seed=3)
 
 
+@pytest.fixture(scope="module")
+def noisy(truth) -> Recording:
+    return recording(truth, 20.0, 200.0, noise=0.02)
+
+
+@pytest.fixture(scope="module")
+def of_noisy(arm, noisy) -> Identification:
+    return identify(arm, noisy, cutoff=10.0)
+
+
 def bodies(mechanism: Mechanism) -> bool:
     return all(is_possible(numbers_of(link.inertial)) for link in mechanism.moving)
 
@@ -95,10 +106,11 @@ def heavier(mechanism: Mechanism, factor: float, *names: str) -> Mechanism:
         *((("hand",), factor) for factor in (1e-4, 1e-3, 0.02, 0.2, 50.0)),
     ],
 )
-def test_placeholder_masses_do_not_outweigh_the_recording(arm, truth, factor, names):
-    log = recording(truth, 20.0, 200.0, noise=0.02)
-    right = identify(arm, log, cutoff=10.0)
-    found = identify(heavier(arm, factor, *names), log, cutoff=10.0)
+def test_placeholder_masses_do_not_outweigh_the_recording(
+    arm, truth, noisy, of_noisy, factor, names
+):
+    right = of_noisy
+    found = identify(heavier(arm, factor, *names), noisy, cutoff=10.0)
     assert miss(truth, found.mechanism) < max(3 * miss(truth, right.mechanism), 0.01)
     assert (found.errors.relative < 1.3 * right.errors.relative).all()
     assert bodies(found.mechanism)
@@ -127,7 +139,7 @@ def test_bodies_that_the_recording_leaves_open_stay_as_described(arm, truth):
     shape[2] = 0.3
     q, qd = shape * np.sin(clean.time)[:, None], shape * np.cos(clean.time)[:, None]
     noise = np.random.default_rng(4).normal(size=q.shape)
-    effort = rd.InverseDynamics(truth)(q, qd, -q)
+    effort = InverseDynamics(truth)(q, qd, -q)
     effort += 0.05 * np.sqrt((effort**2).mean(axis=0)) * noise
     log = Recording("slow", (replace(clean, position=q, velocity=qd, effort=effort),))
     found = identify(arm, log, cutoff=5.0)
@@ -206,7 +218,7 @@ def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
     )
     position[:, 0], velocity[:, 0] = shaken, np.gradient(shaken, clean.time)
     qdd = np.gradient(velocity, clean.time, axis=0)
-    effort = rd.InverseDynamics(truth)(position, velocity, qdd)
+    effort = InverseDynamics(truth)(position, velocity, qdd)
     effort += 0.02 * np.sqrt((effort**2).mean(axis=0)) * rng.normal(size=effort.shape)
     still = replace(clean, position=position, velocity=velocity, effort=effort)
     result = identify(arm, Recording("still", (still,)))
@@ -218,7 +230,7 @@ def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
         found, true = (robot.joint(name).friction for robot in (result.mechanism, truth))
         assert found.viscous == pytest.approx(true.viscous, rel=0.3)
     # where it moves, its torque is no more than a rigid body's
-    model, exact = (rd.InverseDynamics(each) for each in (result.mechanism, truth))
+    model, exact = (InverseDynamics(each) for each in (result.mechanism, truth))
     states = rng.uniform(-1, 1, (3, 200, len(result.joints)))
     assert np.abs(model(*states)[:, 0]).max() < 2 * np.abs(exact(*states)[:, 0]).max()
 
@@ -400,7 +412,7 @@ def test_standard_deviations_cover(arm):
     """Of the sums of parameters that the data determine: no prior bears on these, and each is
     independent of the others."""
     real = changed(arm, seed=5, by=0.1)
-    truth = rd.InverseDynamics(real)
+    truth = InverseDynamics(real)
     values = dict(zip(truth.parameter_names, truth.parameters, strict=True))
     unknowns = Unknowns.of(arm)
     off = []
@@ -429,7 +441,7 @@ def test_efforts_lie_in_the_band_that_is_predicted(arm, truth, duration, least, 
     (unseen,) = prepare(recording(truth, 20.0, 50.0, seed=8), "abc", 25.0).stretches
     torque, deviation = result.predict(unseen.q, unseen.qd, unseen.qdd)
     np.testing.assert_allclose(
-        torque, rd.InverseDynamics(result.mechanism)(unseen.q, unseen.qd, unseen.qdd)
+        torque, InverseDynamics(result.mechanism)(unseen.q, unseen.qd, unseen.qdd)
     )
     noise = 0.05 * np.sqrt((log.streams[0].effort ** 2).mean(axis=0))
     measured = unseen.tau + noise * np.random.default_rng(3).normal(size=torque.shape)
@@ -613,7 +625,7 @@ def test_one_moving_joint_says_what_it_can(arm, truth):
     _, q, qd, qdd = motion(3, 15.0, 100.0)
     for field in (q, qd, qdd):
         field[:, :2] = 0.0
-    tau = rd.InverseDynamics(truth)(q, qd, qdd)
+    tau = InverseDynamics(truth)(q, qd, qdd)
     stream = recording(truth, 15.0, 100.0).streams[0]
     alone = Recording("alone", (replace(stream, position=q, velocity=qd, effort=tau),))
     result = identify(arm, alone, cutoff=40.0)
@@ -814,7 +826,7 @@ def test_a_description_is_never_made_worse(arm, truth, friction, kept):
         described = replace(truth, links=tuple(links))
     (stream,) = recording(truth, 24.0, 100.0, noise=0.01).streams
     _, q, qd, qdd = motion(3, 24.0, 100.0)
-    rigid = rd.InverseDynamics(truth, terms=RIGID)(q, qd, qdd)
+    rigid = InverseDynamics(truth, terms=RIGID)(q, qd, qdd)
     seen = (np.arange(len(q)) < 1610)[:, None]
     wrong = 0.6 * (stream.effort if friction else rigid)
     effort = stream.effort + np.where(seen, wrong, 0.0)

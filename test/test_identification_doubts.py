@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from recorded import SIX_AXIS, changed, motion, recording
 from test_identification import ARM, heavier
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
@@ -39,8 +40,8 @@ def log(truth):
 def true_errors(truth: Mechanism, found: Mechanism) -> np.ndarray:
     """On the last third of the log, against torques that have no noise."""
     _, q, qd, qdd = (each[-600:] for each in motion(len(truth.joint_names), 20.0, 100.0))
-    right = rd.InverseDynamics(truth)(q, qd, qdd)
-    miss = rd.InverseDynamics(found)(q, qd, qdd) - right
+    right = InverseDynamics(truth)(q, qd, qdd)
+    miss = InverseDynamics(found)(q, qd, qdd) - right
     return np.sqrt((miss**2).mean(axis=0) / (right**2).mean(axis=0))
 
 
@@ -102,7 +103,7 @@ def test_static_friction_of_a_joint_that_stands_still_is_no_wrong_sign(described
     time, q, qd, qdd = motion(6, 20.0, 100.0)
     for values in (q, qd, qdd):
         values[:, 0] = 0.0
-    tau = rd.InverseDynamics(truth)(q, qd, qdd)
+    tau = InverseDynamics(truth)(q, qd, qdd)
     tau *= 1 + 0.02 * np.random.default_rng(0).normal(size=tau.shape)
     name = described.joint_names[0]
 

@@ -19,6 +19,7 @@ import pytest
 import yaml
 from recorded import changed, recording
 from test_identification import ARM
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
@@ -699,7 +700,7 @@ def identified(tmp_path_factory, truth):
 
 def test_everything_is_written_and_loads(identified, truth):
     report = json.loads((identified / "report.json").read_text())
-    loaded = rd.InverseDynamics(rd.load(identified / "identified.yaml", strict=True))
+    loaded = InverseDynamics(rd.load(identified / "identified.yaml", strict=True))
     assert loaded.joint_names == ("a", "b", "c")
     assert (identified / "description.urdf").read_text() == ARM
     assert max(report["errors"]["unseen"]["identified"]) < 0.1
@@ -708,7 +709,7 @@ def test_everything_is_written_and_loads(identified, truth):
     assert (identified / "report.html").read_text().count("95 % band of unfiltered efforts") == 3
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.uniform(-1, 1, (3, 50, 3))
-    right = rd.InverseDynamics(truth)(q, qd, qdd)
+    right = InverseDynamics(truth)(q, qd, qdd)
     np.testing.assert_allclose(loaded(q, qd, qdd), right, atol=0.1 * np.abs(right).max())
     assert report["parameters"]["fore.mass"]["described"] == 2.5
 
@@ -717,7 +718,7 @@ def test_the_identified_urdf_is_one_robot_everywhere(identified):
     pinocchio = pytest.importorskip("pinocchio", reason="Pinocchio is the yardstick")
     mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the yardstick")
     path = identified / "identified.urdf"
-    rigid = rd.InverseDynamics(rd.load(path), terms=("inertia", "coriolis", "gravity"))
+    rigid = InverseDynamics(rd.load(path), terms=("inertia", "coriolis", "gravity"))
     model = pinocchio.buildModelFromUrdf(str(path))
     physics = mujoco.MjModel.from_xml_path(str(path))
     physics.dof_damping[:] = physics.dof_frictionloss[:] = 0.0

@@ -15,6 +15,7 @@ from recorded import changed, motion, recording
 from scipy.optimize import minimize
 from scipy.signal import lfilter
 from test_identification import ARM
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app.options import factors, pairs
@@ -769,7 +770,7 @@ def test_many_turns_of_a_joint_without_limits_are_no_fault():
     t, q, qd, qdd = motion(3, 12.0, 100.0, 1)
     q[:, 2] += 5 * t.ravel()
     qd[:, 2] += 5.0
-    stream = Stream(robot.joint_names, t.ravel(), q, qd, rd.InverseDynamics(truth)(q, qd, qdd))
+    stream = Stream(robot.joint_names, t.ravel(), q, qd, InverseDynamics(truth)(q, qd, qdd))
     found = rd.identify(robot, Recording("log", (stream,)), cutoff=10.0)
     assert not any("degrees" in words for words in found.warnings)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text, mujoco_compiler
@@ -175,8 +176,8 @@ def shafts() -> str:
 def test_shafts_that_several_joints_turn_are_mujocos():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        dynamics = rd.InverseDynamics(rd.load(shafts()))
-    without = rd.InverseDynamics(rd.load(ARM))
+        dynamics = InverseDynamics(rd.load(shafts()))
+    without = InverseDynamics(rd.load(ARM))
     rng = np.random.default_rng(0)
     for _ in range(5):
         q, qd, qdd = rng.uniform(-1, 1, (3, 4))
@@ -194,7 +195,7 @@ def test_an_actuator_on_a_tendon_keeps_its_armature_and_damping():
     pull = '<actuator><motor name="pull" tendon="belt" gear="5" armature="2e-3" damping="0.1"/>'
     text = shafts().replace("</mujoco>", f"{pull}</actuator></mujoco>")
     with pytest.warns(DescriptionWarning, match="actuator 'pull': transmission"):
-        dynamics = rd.InverseDynamics(rd.load(text))
+        dynamics = InverseDynamics(rd.load(text))
     q, qd, qdd = np.random.default_rng(3).uniform(-1, 1, (3, 4))
     expected = by_mujoco(text, q, qd, qdd, dynamics.joint_names)
     np.testing.assert_allclose(
@@ -225,7 +226,7 @@ def test_dry_friction_of_a_tendon_is_mujocos():
     model = mujoco.MjModel.from_xml_string(text)
     model.jnt_limited[:] = 0
     data = mujoco.MjData(model)
-    dynamics, without = rd.InverseDynamics(rd.load(text)), rd.InverseDynamics(rd.load(shafts()))
+    dynamics, without = InverseDynamics(rd.load(text)), InverseDynamics(rd.load(shafts()))
     for seed in range(5):
         rng = np.random.default_rng(seed)
         data.qpos[:], data.qvel[:] = rng.normal(size=(2, 4)) * [[1.0], [10.0]]
@@ -249,7 +250,7 @@ def test_what_a_following_joint_turns_its_master_turns():
       <actuator><motor name="m" joint="b" gear="7" armature="0.01"/></actuator></mujoco>"""
     mechanism = rd.load(text)
     assert [rotor.ratios for rotor in mechanism.rotors] == [(("a", -14.0),)]
-    dynamics = rd.InverseDynamics(mechanism)
+    dynamics = InverseDynamics(mechanism)
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     data, row = mujoco.MjData(model), np.array([1.0, -2.0])
@@ -294,7 +295,7 @@ def test_a_connect_closes_a_loop(closure):
     mechanism = rd.load(text)
     assert [loop.name for loop in mechanism.loops]
     assert mechanism.actuated == ("motor",)
-    dynamics = rd.InverseDynamics(mechanism)
+    dynamics = InverseDynamics(mechanism)
     chain, open_text = dynamics.closed, text.replace(closure, "")
     names, q, qd, qdd = mechanism.joint_names, np.array([0.2]), np.array([1.3]), np.array([-2.0])
     order = [chain.coordinate_names.index(name) for name in names]
@@ -326,8 +327,8 @@ def test_what_is_moved_from_outside_closes_no_loop(equality):
         mechanism = rd.load(text)
     assert not mechanism.loops
     state = np.array([[0.2, 0.4, -0.3], [1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
-    free = rd.InverseDynamics(rd.load(FOUR_BAR.format(closure="")))
-    np.testing.assert_array_equal(rd.InverseDynamics(mechanism)(*state), free(*state))
+    free = InverseDynamics(rd.load(FOUR_BAR.format(closure="")))
+    np.testing.assert_array_equal(InverseDynamics(mechanism)(*state), free(*state))
 
 
 def test_home_has_the_pose_of_what_flies_and_of_ball_joints():
@@ -422,7 +423,7 @@ def test_only_what_is_described_is_loaded():
         warnings.simplefilter("error")
         plain = rd.load(ARM)
     tree = replace(plain, rotors=())
-    assert rd.InverseDynamics(tree).joint_names == plain.joint_names
+    assert InverseDynamics(tree).joint_names == plain.joint_names
 
 
 # Files that are meant to do harm, or came about by accident

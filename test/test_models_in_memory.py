@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from robots import RELATIVE_TO_PINOCCHIO, example_robots, inertia, pin, relative
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.description.fields import DescriptionWarning
@@ -15,7 +16,7 @@ BRANCHED = ("talos_reduced.urdf", "icub_reduced.urdf", "panda.urdf", "ur10_robot
 
 
 def compared(model, seed: int = 0) -> None:
-    dynamics = rd.InverseDynamics(rd.from_pinocchio(model), terms=RIGID)
+    dynamics = InverseDynamics(rd.from_pinocchio(model), terms=RIGID)
     assert dynamics.joint_names == tuple(model.names)[1:]
     q, v, a = np.random.default_rng(seed).uniform(-2, 2, (3, model.nv))
     theirs = []
@@ -61,7 +62,7 @@ def test_a_free_flyer_and_a_ball_are_joints_of_several_parts():
     model.appendBodyToJoint(base, pin.Inertia.Random(), pin.SE3.Identity())
     hip = model.addJoint(base, pin.JointModelSpherical(), pin.SE3.Random(), "hip")
     model.appendBodyToJoint(hip, pin.Inertia.Random(), pin.SE3.Random())
-    dynamics = rd.InverseDynamics(rd.from_pinocchio(model))
+    dynamics = InverseDynamics(rd.from_pinocchio(model))
     assert dynamics.joint_names == tuple(
         [f"root_{part}" for part in ("x", "y", "z", "rz", "ry", "rx")]
         + [f"hip_{part}" for part in ("rz", "ry", "rx")]
@@ -134,7 +135,7 @@ def test_the_toolboxs_puma_is_ours():
     with pytest.warns(DescriptionWarning, match="triangle"):  # as published
         mechanism = rd.from_dh(robot)
     q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, 6))
-    ours = rd.InverseDynamics(mechanism, rotors="reflected")(q, qd, qdd)
+    ours = InverseDynamics(mechanism, rotors="reflected")(q, qd, qdd)
     assert relative(ours, np.ravel(robot.rne(q, qd, qdd))) < RELATIVE_TO_PINOCCHIO
     with pytest.raises(rd.DescriptionError, match="DHRobot"):
         rd.from_dh("puma")

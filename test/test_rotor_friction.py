@@ -13,6 +13,7 @@ import yaml
 from robots import CONFIG, RELATIVE_TO_SISTERS, random_dh, relative, state
 from test_codegen_recorder import run
 from test_friction import LAWS, by_hand
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app import report
@@ -91,7 +92,7 @@ def test_it_belongs_to_the_term_friction_alone(tmp_path):
         terms: rd.InverseDynamics(mechanism, terms=terms, backend=backend)(q, qd, qdd)
         for terms in (("inertia",), ("coriolis",), ("gravity",), ("rotors",), ("friction",))
     }
-    whole = rd.InverseDynamics(mechanism)(q, qd, qdd)
+    whole = InverseDynamics(mechanism)(q, qd, qdd)
     bare = without(mechanism)
     for terms, tau in parts.items():
         rest = rd.InverseDynamics(bare, terms=terms, backend=backend)(q, qd, qdd)
@@ -126,7 +127,7 @@ def test_it_is_what_a_fixed_tendon_with_damping_and_friction_is_in_mujoco(viscou
     mechanism = rd.load(GEARED_MJCF.format(tendon=""))
     law = Friction(viscous, coulomb)
     rotor = Rotor("m", mechanism.base, Pose(), (("a", 12.0), ("b", -30.0)), Inertial(), law)
-    dynamics = rd.InverseDynamics(replace(mechanism, rotors=(rotor,)))
+    dynamics = InverseDynamics(replace(mechanism, rotors=(rotor,)))
     for seed in range(5):
         q, qd, tau = np.random.default_rng(seed).normal(size=(3, 2))
         qd *= 10
@@ -142,7 +143,7 @@ def test_the_simulated_robot_has_it(tmp_path, law, known):
     if not known:  # a rotor of which only gear and friction are known
         rotors = (replace(mechanism.rotors[-1], inertial=Inertial()),)
         mechanism = replace(mechanism, rotors=rotors)
-    simulation, dynamics = Simulation(mechanism), rd.InverseDynamics(mechanism)
+    simulation, dynamics = Simulation(mechanism), InverseDynamics(mechanism)
     for seed in range(3):
         q, qd, qdd = state(seed, 5)
         simulation.reset(q, qd)
@@ -187,9 +188,9 @@ def test_an_armature_may_have_friction_too(tmp_path):
     shafts = replace(mechanism, armatures=(Armature(ratios, 1e-3, HOOK),))
     plain = replace(mechanism, armatures=(Armature(ratios, 1e-3),))
     q, qd, qdd = state(5, 5)
-    dynamics = rd.InverseDynamics(shafts)
+    dynamics = InverseDynamics(shafts)
     tau = dynamics(q, qd, qdd)
-    assert relative(tau, rd.InverseDynamics(plain)(q, qd, qdd) + expected(HOOK, qd)) < 1e-12
+    assert relative(tau, InverseDynamics(plain)(q, qd, qdd) + expected(HOOK, qd)) < 1e-12
     assert relative(dynamics.regressor(q, qd, qdd) @ dynamics.parameters, tau) < 1e-11
     name = f"{names[2]}.armature_coulomb"
     assert standard_parameters(shafts)[name] == HOOK.coulomb
@@ -207,12 +208,12 @@ def test_many_joints_and_articulated_bodies_have_it(tmp_path):
     names = mechanism.joint_names
     ratios = ((names[0], 3.0), (names[-1], -7.0))
     rotor = Rotor("long", mechanism.base, Pose(), ratios, Inertial(), HOOK)
-    dynamics = rd.InverseDynamics(replace(mechanism, rotors=(rotor,)))
+    dynamics = InverseDynamics(replace(mechanism, rotors=(rotor,)))
     q, qd, qdd = state(6, len(names))
     tau = dynamics(q, qd, qdd)
     row = np.zeros(len(names))
     row[0], row[-1] = 3.0, -7.0
-    rest = rd.InverseDynamics(mechanism)(q, qd, qdd)
+    rest = InverseDynamics(mechanism)(q, qd, qdd)
     assert relative(tau, rest + row * by_hand(HOOK, row @ qd)) < RELATIVE_TO_SISTERS
     assert relative(dynamics.forward(q, qd, tau), qdd) < 1e-9
 
@@ -240,21 +241,21 @@ def at_rotors(mechanism, law, ratio=None):
 def test_of_a_closed_chain_it_is_that_of_the_joints_behind_the_gears(ratio, sensed):
     described = rd.load(CONFIG / "five_bar.yaml")
     on_motors, on_joints = (
-        rd.InverseDynamics(each, sensed=sensed) for each in at_rotors(described, HOOK, ratio)
+        InverseDynamics(each, sensed=sensed) for each in at_rotors(described, HOOK, ratio)
     )
     names = on_motors.joint_names
     home = np.array([described.home[name] for name in names])
-    loops = rd.InverseDynamics(described).closed
+    loops = InverseDynamics(described).closed
     rates = loops.motion(loops.home.q_r, *np.random.default_rng(3).normal(size=(2, 2)))
     qd, qdd = (np.array([x[loops.coordinate_names.index(name)] for name in names]) for x in rates)
     tau, same = on_motors(home, qd, qdd), on_joints(home, qd, qdd)
     assert relative(tau, same) < RELATIVE_TO_SISTERS
-    assert relative(tau, rd.InverseDynamics(described, sensed=sensed)(home, qd, qdd)) > 1e-3
+    assert relative(tau, InverseDynamics(described, sensed=sensed)(home, qd, qdd)) > 1e-3
     if not sensed:
         Y = on_motors.regressor(home, qd, qdd)
         assert relative(Y @ on_motors.parameters, tau) < 1e-10
         # those of the rotors move by other accelerations than the links'
-        some = rd.InverseDynamics(on_motors.mechanism, terms=("rotors", "friction"))
+        some = InverseDynamics(on_motors.mechanism, terms=("rotors", "friction"))
         Y = some.regressor(home, qd, qdd)
         assert relative(Y @ some.parameters, some(home, qd, qdd)) < 1e-10
         for name in (rotor.name for rotor in described.rotors):
@@ -282,14 +283,14 @@ def test_a_robot_whose_rotor_friction_was_changed_is_one_that_was_built_so(tmp_p
         mechanism = replace(mechanism, rotors=rotors)
         q = [mechanism.home[joint] for joint in mechanism.actuated_names]
         qd, qdd = np.random.default_rng(9).normal(size=(2, len(q)))
-    dynamics = rd.InverseDynamics(mechanism, terms=["friction", "gravity"])
+    dynamics = InverseDynamics(mechanism, terms=["friction", "gravity"])
     dynamics(q, qd, qdd), dynamics.motor_torques(q, qd, qdd)
     for law in (LAW, HOOK, replace(HOOK, coulomb=0.5), Friction()):
         dynamics.set_friction(name, **vars(law))
         rotors = tuple(
             replace(each, friction=law) if each.name == name else each for each in mechanism.rotors
         )
-        built = rd.InverseDynamics(replace(mechanism, rotors=rotors), terms=["friction", "gravity"])
+        built = InverseDynamics(replace(mechanism, rotors=rotors), terms=["friction", "gravity"])
         assert (dynamics(q, qd, qdd) == built(q, qd, qdd)).all()
         assert dynamics.parameter_names == built.parameter_names
         same = zip(dynamics.motor_torques(q, qd, qdd), built.motor_torques(q, qd, qdd), strict=True)
@@ -307,7 +308,7 @@ def test_a_rotor_called_as_its_joint_leaves_set_friction_to_the_joint(tmp_path):
     name = mechanism.joint_names[3]
     rotors = tuple(replace(each, name=f"motor {k}") for k, each in enumerate(mechanism.rotors))
     mechanism = replace(mechanism, rotors=(*rotors[:-1], replace(rotors[-1], name=name)))
-    dynamics = rd.InverseDynamics(mechanism, terms=["friction"])
+    dynamics = InverseDynamics(mechanism, terms=["friction"])
     dynamics.set_friction(name, 0.7, 0.0)
     assert dynamics.mechanism.joint(name).friction == Friction(0.7, 0.0)
     assert dynamics.mechanism.rotors[-1].friction == LAW
@@ -357,8 +358,8 @@ def test_a_locked_joint_turns_the_rotor_no_more(tmp_path):
     names = mechanism.joint_names
     one = with_locked_joints(mechanism, {names[2]: 0.3})
     q, qd, qdd = state(12, 4)
-    tau = rd.InverseDynamics(one, terms=["friction"])(q, qd, qdd)
-    rest = rd.InverseDynamics(without(one), terms=["friction"])(q, qd, qdd)
+    tau = InverseDynamics(one, terms=["friction"])(q, qd, qdd)
+    rest = InverseDynamics(without(one), terms=["friction"])(q, qd, qdd)
     assert tau - rest == pytest.approx(
         np.eye(4)[2] * 55.0 * by_hand(HOOK, 55.0 * qd[2]), rel=1e-12, abs=1e-12
     )
@@ -371,7 +372,7 @@ def test_other_libraries_and_generated_code_have_it(tmp_path):
     pytest.importorskip("casadi", reason="casadi is not installed")
     mechanism = arm(tmp_path, HOOK)
     q, qd, qdd = state(13, 5)
-    tau = rd.InverseDynamics(mechanism)(q, qd, qdd)
+    tau = InverseDynamics(mechanism)(q, qd, qdd)
     theirs = rd.functions(mechanism, "casadi")
     assert relative(np.ravel(theirs.torques(q, qd, qdd)), tau) < RELATIVE_TO_SISTERS
     linear = rd.functions(mechanism, "casadi", arguments=["parameters"])
@@ -381,7 +382,7 @@ def test_other_libraries_and_generated_code_have_it(tmp_path):
     kernel = made.kernels["friction"]
     p = made.parameters[kernel.parameters].described
     found = run(kernel.program, *q, *qd, *qdd, *p)
-    assert relative(found, rd.InverseDynamics(mechanism, terms=["friction"])(q, qd, qdd)) < 1e-12
+    assert relative(found, InverseDynamics(mechanism, terms=["friction"])(q, qd, qdd)) < 1e-12
     bare = replace(
         mechanism,
         links=tuple(

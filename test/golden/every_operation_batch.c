@@ -60,7 +60,7 @@ void kernel(const double *const *states, double *results, long count)
         for (int j = 0; j < 2; j++)
             sincos_lanes(angle[j], &sin_[j], &cos_[j]);
         part0(x, sin_, cos_, w, out);
-        store_rows(out, results + i * 5, count - i, 5, 0, 5, NULL);
+        store_rows(out, results + i * 5, count - i, 5, 0, 5, 0);
         spoil_rows(0.0 * x0[0] + 0.0 * x0[1], results + i * 5, count - i, 5);
     }
 }

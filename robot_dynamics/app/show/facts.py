@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...closure import assembly_modes
 from ...description.check import body
 from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
@@ -57,24 +56,31 @@ class Facts:
 
 
 def gathered(
-    source: str, mechanism: Mechanism, *, sensed: bool = False, derived: int = LISTED
+    source: str,
+    mechanism: Mechanism,
+    found: dict[str, Any] | None = None,
+    *,
+    sensed: bool = False,
+    derived: int = LISTED,
 ) -> Facts:
     """All information on a robot.
 
     Args:
         source: the description's file.
         mechanism: the robot that was loaded from it.
+        found: what `survey` found in it; None: it is looked for.
         sensed: as in `page`.
         derived: the most joints for which the equations are derived; each joint adds time.
     """
-    _, found = survey(source)
+    if found is None:
+        _, found = survey(source)
     sections = {
         "checks": _checks(found),
         "tree": _tree(mechanism),
         "models": _models(mechanism),
         "derivation": _derivation(source, mechanism, most=derived),
     }
-    modes = _modes(mechanism, sensed) if mechanism.loops else []
+    modes = _modes(mechanism, found["assembly_modes"], sensed) if mechanism.loops else []
     return Facts({"modes": modes}, sections)
 
 
@@ -83,15 +89,15 @@ def _dynamics(mechanism: Mechanism, **options: Any) -> InverseDynamics:
     return InverseDynamics(mechanism, backend="python", **options)
 
 
-def _modes(mechanism: Mechanism, sensed: bool) -> list[dict[str, Any]]:
-    """The assembly modes in the coordinates in which the page computes."""
+def _modes(mechanism: Mechanism, modes: list[dict[str, Any]], sensed: bool) -> list[dict[str, Any]]:
+    """The assembly modes that `survey` found in the coordinates in which the page computes."""
     closed = _dynamics(mechanism, sensed=sensed).closed
     assert closed is not None
     plain = closed if not sensed else _dynamics(mechanism).closed
     assert plain is not None
     found = []
-    for mode in assembly_modes(mechanism)[:MOST_MODES]:
-        q_r = np.array([mode.home[name] for name in plain.coordinate_names])
+    for mode in modes[:MOST_MODES]:
+        q_r = np.array([mode["home"][name] for name in plain.coordinate_names])
         try:
             state = plain.solver.state(q_r)
             if sensed:

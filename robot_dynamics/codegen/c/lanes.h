@@ -3,8 +3,11 @@
  *
  * LANES is as wide as the machine's registers. With FEW_LANES it stops at four: for a few angles
  * of one state the way through memory into the widest registers costs more than they save. */
-#include <math.h>
-#include <string.h>
+
+/* of the C library; its headers take longer to read than all else that is read here */
+double sin(double), cos(double), tanh(double), exp(double), sqrt(double), atan(double);
+#define memcpy __builtin_memcpy
+#define memcmp __builtin_memcmp
 
 #ifndef LANES
 #if defined(__AVX512F__) && !defined(FEW_LANES)

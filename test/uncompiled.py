@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inverse dynamics for tests of what the torques are, not of what computes them: nothing is
+compiled, which would take longer than such a test."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import robot_dynamics as rd
+
+InverseDynamics = partial(rd.InverseDynamics, backend="python")
