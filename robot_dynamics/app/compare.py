@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,7 @@ def constant_acceleration(
 
 
 def within_reach(
-    mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats
+    mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats, backend: str = "auto"
 ) -> tuple[float, tuple[Floats, Floats, Floats]]:
     """Halve a motion until its loops can be closed in all states.
 
@@ -124,6 +125,7 @@ def within_reach(
         q: (k, n) positions, rad or m.
         qd: (k, n) rates, rad/s or m/s.
         qdd: (k, n) accelerations, rad/s² or m/s².
+        backend: as in `InverseDynamics`.
 
     Returns:
         the share, and the states (q, qd, qdd).
@@ -131,7 +133,7 @@ def within_reach(
     Raises:
         ClosureError: not even a small share can be closed.
     """
-    dynamics = InverseDynamics(mechanism)
+    dynamics = InverseDynamics(mechanism, backend=backend)
     share = 1.0
     while True:
         states = q[0] + share * (q - q[0]), share * qd, share * qdd
@@ -148,7 +150,14 @@ def within_reach(
         share /= 2
 
 
-def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floats) -> Comparison:
+def compare(
+    mechanism: Mechanism,
+    time: Floats,
+    q: Floats,
+    qd: Floats,
+    qdd: Floats,
+    backend: str = "auto",
+) -> Comparison:
     """The torques along a motion by all formulations and rotor models.
 
     Args:
@@ -157,6 +166,7 @@ def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floa
         q: (k, n) positions, rad or m.
         qd: (k, n) rates, rad/s or m/s.
         qdd: (k, n) accelerations, rad/s² or m/s².
+        backend: as in `InverseDynamics`.
     """
     bodies = len(mechanism.links) + len(mechanism.rotors)
     names = [
@@ -164,11 +174,15 @@ def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floa
         for name in FORMULATIONS
         if name != "lagrange_euler" or bodies <= LARGEST_LAGRANGE_EULER
     ]
+
+    def torques(**options: Any) -> Floats:
+        return InverseDynamics(mechanism, backend=backend, **options)(q, qd, qdd)
+
     return Comparison(
         coordinates(mechanism),
         time,
-        {name: InverseDynamics(mechanism, name)(q, qd, qdd) for name in names},
-        {model: InverseDynamics(mechanism, rotors=model)(q, qd, qdd) for model in ROTOR_MODELS},
+        {name: torques(formulation=name) for name in names},
+        {model: torques(rotors=model) for model in ROTOR_MODELS},
     )
 
 
