@@ -26,9 +26,10 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
+from ..mechanism.mechanism import inertia_matrix
 from ..scalar import array, rotation_to
 from .compound import PARTS, left_out, split
-from .fields import inertia_matrix, number, numbers, tolerate
+from .fields import number, numbers, tolerate
 from .fields import text as text_of
 from .mimics import mimicking
 from .order import no_name_twice, parents_first

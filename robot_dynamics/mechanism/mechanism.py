@@ -180,6 +180,13 @@ class Inertial(_Kept):
         return Inertial(mass, center, inertia)
 
 
+def inertia_matrix(
+    ixx: Scalar, iyy: Scalar, izz: Scalar, ixy: Scalar, ixz: Scalar, iyz: Scalar
+) -> Array:
+    """The inertia tensor (3, 3), with off-diagonal entries as in URDF: ixy is -∫ x y dm."""
+    return array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
 def point_inertia(mass: Scalar, arm: Array) -> Array:
     """Inertia (3, 3), kg m², of a point mass about another point: m (r·r 1 - r rᵀ).
 

@@ -25,6 +25,7 @@ from ...identification.excitation import Excitement, excite
 from ...identification.files import save
 from ...identification.identified import Identified
 from ...mechanism import Mechanism
+from ...outputs import TENSOR
 from ...scalar import Floats
 from ...simulation.tracking import TrackedRobot, pd_gains
 from .. import excitation_files, identification_report
@@ -138,19 +139,10 @@ def _friction(viscous: float, coulomb: float, fades: float) -> dict[str, Any]:
 
 
 def _body(mass: Any, center: Any, inertia: Any) -> dict[str, Any]:
-    I = np.asarray(inertia, dtype=float)
-    entries = {
-        "ixx": (0, 0),
-        "iyy": (1, 1),
-        "izz": (2, 2),
-        "ixy": (0, 1),
-        "ixz": (0, 2),
-        "iyz": (1, 2),
-    }
     return {
         "mass": float(mass),
         "center_of_mass": [float(x) for x in center],
-        "inertia": {key: float(I[place]) for key, place in entries.items()},
+        "inertia": TENSOR.read(np.asarray(inertia, dtype=float)),
     }
 
 
