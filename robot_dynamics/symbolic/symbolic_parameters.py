@@ -222,14 +222,13 @@ def exact_number(value: float) -> sympy.Expr:
     return sympy.Rational(repr(value))
 
 
-def plain_names(names: Sequence[str], prefix: str, taken: Iterable[str] = ()) -> list[str]:
+def plain_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
     """Names that can be used in formulas: each name itself if it is an identifier and neither taken
-    nor the name of another's rate, such as q1_d; otherwise the prefix with the name's number from
-    1, such as q1, or one like it that means nothing else.
+    nor the name of another's rate, such as q1_d; otherwise q with the name's number from 1, such
+    as q1, or one like it that means nothing else.
 
     Args:
         names: distinct names.
-        prefix: of what replaces a name.
         taken: names that mean something else.
     """
     rates = {f"{name}{dots}" for name in names for dots in ("_d", "_dd")}
@@ -239,11 +238,16 @@ def plain_names(names: Sequence[str], prefix: str, taken: Iterable[str] = ()) ->
     for i, name in enumerate(names, start=1):
         plain = name
         if not _PLAIN.fullmatch(name) or name in rates:
-            plain = f"{prefix}{i}"
+            plain = f"q{i}"
             while used & {plain, f"{plain}_d", f"{plain}_dd"}:
                 plain += "_"
         found.append(plain)
     return found
+
+
+def symbols_of(names: Iterable[str], ending: str = "") -> Symbols:
+    """Real symbols of these names with an ending, such as _d."""
+    return tuple(sympy.Symbol(name + ending, real=True) for name in names)
 
 
 FRICTION = {
