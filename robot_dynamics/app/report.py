@@ -33,16 +33,10 @@ from ..outputs import (
 )
 from .agreement import KINDS as AGREEMENT
 from .agreement import agreement
-from .closing_home import MODES, listing, modes_table
+from .closing_home import MODES, listing, modes_table, tips
 from .compare import coordinates
 from .oddities import notes, oddities
 from .tables import table
-
-
-def tips(mechanism: Mechanism) -> list[str]:
-    """The tip links."""
-    parents = {link.parent for link in mechanism.links}
-    return [link.name for link in mechanism.links if link.name not in parents]
 
 
 def _is_broken(link: Link) -> bool:
@@ -274,7 +268,7 @@ def text(result: dict[str, Any]) -> str:
             f"closure error at home {at_home['miss_at_home']:.2g}, condition number "
             f"{at_home['condition_at_home']:.3g}",
             f"assembly modes with the motors there: {len(result['assembly_modes'])}",
-            *modes_table(result["assembly_modes"], "mode"),
+            *modes_table(result["assembly_modes"]),
         ]
     for name, difference in result["disagreement"].items():
         by_joint = result["disagreement_by_joint"][name]
