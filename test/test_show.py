@@ -263,7 +263,7 @@ links:
     assert "Denavit–Hartenberg, standard convention" in text
     assert ["one", "base", "q1", "q1 + 1.5708", "0", "0.4", "−1.5708"] in rows
     assert ["two", "one", "q2", "0", "q2 + 0.25", "0", "0"] in rows
-    assert ["q1", "−1 rad", "2 rad", "", "30 N·m", "viscous 0.3"] in rows
+    assert ["1. q1", "revolute", "−1 rad", "2 rad", "–", "30 N·m", "–", "viscous 0.3"] in rows
     assert [row[-1] for row in rows if row[:2] == ["two", "1"]] == ["no: see the checks"]
     assert [row[-1] for row in rows if row[:2] == ["one", "1"]] == ["yes"]
 
