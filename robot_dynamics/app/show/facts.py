@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -140,7 +141,7 @@ def _tree(mechanism: Mechanism, found: dict[str, Any]) -> str:
         for title, rows in (
             *_dh_tables(mechanism),
             ("Tree", _frames(mechanism)),
-            ("Joints", joint_rows(list(found["motion"]), found["motion"])),
+            ("Joints", _joints(found["motion"])),
             ("Bodies", _bodies(mechanism)),
             ("Rotors", rotor_rows(found["rotors"])),
             ("Loops", _loops(mechanism)),
@@ -187,6 +188,11 @@ def _frames(mechanism: Mechanism) -> Rows:
         axis = _vector(joint.axis) if joint.moves else ""
         rows.append([link.name, link.parent, joint.name, joint.type, at, turned, axis])
     return rows
+
+
+def _joints(motion: dict[str, Any]) -> Rows:
+    rows = joint_rows(list(motion), motion)
+    return [[re.sub(r"^-(?=\d)", "−", cell) for cell in row] for row in rows]
 
 
 def _bodies(mechanism: Mechanism) -> Rows:
