@@ -482,6 +482,10 @@ class Loop:
     successor: Attachment
     """The joint's frame on the other link"""
 
+    def mapped(self, change: Callable[[Attachment], Attachment]) -> Loop:
+        """The same loop with both of its frames changed."""
+        return replace(self, predecessor=change(self.predecessor), successor=change(self.successor))
+
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(_Kept):
