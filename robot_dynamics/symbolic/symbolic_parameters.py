@@ -167,15 +167,11 @@ def polynomial(ring: Ring, expression: sympy.Expr, kind: str) -> Polynomial:
         parts = [polynomial(ring, each, kind) for each in expression.args]
         return sum(parts[1:], parts[0])
     if expression.is_Mul:
-        product = ring.constant(1.0)
-        for each in expression.args:
-            product = product * polynomial(ring, each, kind)
-        return product
+        factors = [polynomial(ring, each, kind) for each in expression.args]
+        return math.prod(factors, start=ring.constant(1.0))
     if expression.is_Pow and expression.exp.is_Integer and expression.exp > 0:
-        base, product = polynomial(ring, expression.base, kind), ring.constant(1.0)
-        for _ in range(int(expression.exp)):
-            product = product * base
-        return product
+        factors = [polynomial(ring, expression.base, kind)] * int(expression.exp)
+        return math.prod(factors, start=ring.constant(1.0))
     return ring.letter(kind, expression)
 
 
