@@ -85,16 +85,10 @@ def from_energies(
     if P.has(*qd_):
         raise wrong(InputError, "potential", str(P), "a function of the coordinates alone")
 
-    # τ = d/dt ∂L/∂q̇ - ∂L/∂q, with d/dt = Σ q̈ ∂/∂q̇ + Σ q̇ ∂/∂q
+    # τ = d/dt ∂L/∂q̇ - ∂L/∂q
     L = K - P
-    torques = [
-        sum(
-            L.diff(v).diff(other_v) * a + L.diff(v).diff(other) * other_v
-            for other, other_v, a in zip(q_, qd_, qdd_, strict=True)
-        )
-        - L.diff(x)
-        for x, v in zip(q_, qd_, strict=True)
-    ]
+    coordinates = list(zip(q_, qd_, qdd_, strict=True))
+    torques = [_rate(L.diff(v), coordinates) - L.diff(x) for x, v, _ in coordinates]
     D = matrix(D, simplify)
     C = christoffel(np.array(D), lambda entry, k: entry.diff(q_[k]), qd_)
     model = SymbolicModel(
@@ -110,6 +104,11 @@ def from_energies(
         matrix(torques, simplify),
     )
     return replace(model, derivation=lambda: derivatives(model, K, P))
+
+
+def _rate(expression: sympy.Expr, coordinates: Sequence[Any]) -> sympy.Expr:
+    """d/dt = Σ q̈ ∂/∂q̇ + Σ q̇ ∂/∂q; `coordinates` are (q, q̇, q̈)."""
+    return sum(expression.diff(v) * a + expression.diff(x) * v for x, v, a in coordinates)
 
 
 def derive_energies(
@@ -196,15 +195,7 @@ def derivatives(model: SymbolicModel, K: sympy.Expr, P: sympy.Expr) -> list[Sect
     coordinates = list(zip(model.q, model.qd, model.qdd, strict=True))
     momenta = [simplified(L.diff(v)) for _, v, _ in coordinates]
     names = [(str(x), _tex(model, x), _tex(model, v)) for x, v, _ in coordinates]
-    moved = [
-        simplified(
-            sum(
-                momentum.diff(other_v) * a + momentum.diff(other) * other_v
-                for other, other_v, a in coordinates
-            )
-        )
-        for momentum in momenta
-    ]
+    moved = [simplified(_rate(momentum, coordinates)) for momentum in momenta]
     slopes = [simplified(L.diff(x)) for x, _, _ in coordinates]
 
     def equations(text: str, tex: str, values: Sequence[sympy.Expr]) -> list[Equation]:
