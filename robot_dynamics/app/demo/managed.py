@@ -102,10 +102,6 @@ class Run:
     way: str
     time: Floats
     """(t,) s since the beginning of the motion"""
-    q: Floats
-    """(t, n) positions, rad or m"""
-    efforts: Floats
-    """(t, n) commanded torques, N·m or N"""
     error: Floats
     """(t, n) q(t) - q_d(t - late), rad or m"""
     late: float
@@ -351,7 +347,7 @@ class ManagedRobot:
         time, q = time[kept], q[kept]
         errors = {late: q - desired(time - late)[0] for late in LATE}
         late = min(LATE, key=lambda late: float(np.sum(errors[late] ** 2)))
-        return Run(way, time, q, efforts[kept], errors[late], late, ages)
+        return Run(way, time, errors[late], late, ages)
 
 
 def _ages(stamps: Floats, efforts: Floats, heard: Floats) -> Floats:
