@@ -108,33 +108,26 @@ def descriptions(urdf: str, folder: Path) -> tuple[Path, Path]:
         factor = 1.0 + rng.choice([-1.0, 1.0], shape) * rng.uniform(*WRONG_BY, shape)
         return (np.asarray(value) * factor).tolist()
 
-    bodies, frictions, rotors = {}, {}, {}
-    real_bodies, real_frictions, real_rotors = {}, {}, {}
-    for link in robot.links:
-        body = link.inertial
-        bodies[link.name] = _body(body.mass, body.center_of_mass, body.inertia)
-        real_bodies[link.name] = _body(
-            wrong(body.mass), wrong(body.center_of_mass), wrong(body.inertia, ())
-        )
-    for joint, coulomb, inertia in zip(robot.joint_names, COULOMB, ROTORS, strict=True):
-        viscous = float(robot.joint(joint).friction.viscous)
-        frictions[joint] = _friction(viscous, coulomb, FADES)
-        real_frictions[joint] = _friction(wrong(viscous), wrong(coulomb), FADES)
-        rotors[joint] = {"gear_ratio": GEAR_RATIO, "inertia": {"izz": inertia}}
-        real_rotors[joint] = {"gear_ratio": GEAR_RATIO, "inertia": {"izz": wrong(inertia)}}
     files = []
-    for name, *sections in (
-        ("described", bodies, frictions, rotors),
-        ("real", real_bodies, real_frictions, real_rotors),
-    ):
-        content = dict(zip(("inertials", "friction", "rotors"), sections, strict=True))
+    for name, off in (("described", lambda value, _=None: value), ("real", wrong)):
+        bodies, frictions, rotors = {}, {}, {}
+        for link in robot.links:
+            body = link.inertial
+            bodies[link.name] = _body(
+                off(body.mass), off(body.center_of_mass), off(body.inertia, ())
+            )
+        for joint, coulomb, inertia in zip(robot.joint_names, COULOMB, ROTORS, strict=True):
+            viscous = float(robot.joint(joint).friction.viscous)
+            frictions[joint] = _friction(off(viscous), off(coulomb))
+            rotors[joint] = {"gear_ratio": GEAR_RATIO, "inertia": {"izz": off(inertia)}}
+        content = {"inertials": bodies, "friction": frictions, "rotors": rotors}
         files.append(folder / f"{name}.yaml")
         files[-1].write_text(yaml.safe_dump({"urdf": str(path), **content}))
     return files[0], files[1]
 
 
-def _friction(viscous: float, coulomb: float, fades: float) -> dict[str, Any]:
-    stribeck = {"torque": -coulomb, "rate": fades}
+def _friction(viscous: float, coulomb: float) -> dict[str, Any]:
+    stribeck = {"torque": -coulomb, "rate": FADES}
     return {"viscous": viscous, "coulomb": coulomb, "stribeck": stribeck}
 
 
