@@ -54,22 +54,12 @@ class Comparison:
 
     def disagreement(self) -> dict[str, Floats]:
         """By formulation, (n,) the largest difference from Newton–Euler over the largest torque."""
-        reference = self.formulations["newton_euler"]
-        return {
-            name: _worst(tau - reference, reference)
-            for name, tau in self.formulations.items()
-            if name != "newton_euler"
-        }
+        return _worst(self.formulations, "newton_euler")
 
     def model_error(self) -> dict[str, Floats]:
         """By simplified rotor model, (n,) the largest difference from the full one over the largest
         torque."""
-        full = self.rotor_models["full"]
-        return {
-            name: _worst(tau - full, full)
-            for name, tau in self.rotor_models.items()
-            if name != "full"
-        }
+        return _worst(self.rotor_models, "full")
 
 
 def table(compared: Comparison) -> str:
@@ -84,10 +74,13 @@ def table(compared: Comparison) -> str:
     return "\n".join(tables.table(rows))
 
 
-def _worst(difference: Floats, reference: Floats) -> Floats:
-    scale = np.abs(reference).max(axis=0)
-    worst: Floats = np.abs(difference).max(axis=0) / np.where(scale > 0, scale, 1.0)
-    return worst
+def _worst(torques: dict[str, Floats], reference: str) -> dict[str, Floats]:
+    scale = np.abs(torques[reference]).max(axis=0)
+    return {
+        name: np.abs(tau - torques[reference]).max(axis=0) / np.where(scale > 0, scale, 1.0)
+        for name, tau in torques.items()
+        if name != reference
+    }
 
 
 def constant_acceleration(
