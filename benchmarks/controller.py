@@ -25,6 +25,7 @@ import argparse
 import json
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,14 @@ def main() -> None:
         sys.exit(str(error))
 
 
+def after(begin: float, run: Run) -> Run:
+    """The run from a time on, s since the beginning of the motion."""
+    rows = run.time >= begin
+    names = ("time", "q", "efforts", "error", "ages")
+    parts = {name: x[rows] for name in names if (x := getattr(run, name)) is not None}
+    return replace(run, **parts)
+
+
 def measured(robots: list[ManagedRobot], options: argparse.Namespace) -> None:
     results: dict = {}
     panels = []
@@ -98,7 +107,7 @@ def measured(robots: list[ManagedRobot], options: argparse.Namespace) -> None:
         motion, lines = Motion(robot.start, options.size), []
         name = robot.mechanism.name
         for way in options.ways:
-            found: Run = robot.run(way, motion, options.seconds).after(1.0, options.seconds)
+            found = after(1.0, robot.run(way, motion, options.seconds))
             row = results.setdefault(name, {})[way] = RUN.read(found)
             old = "".join(f"{1e3 * x:10.2f}" for x in row["age"]) if way == "node" else ""
             print(

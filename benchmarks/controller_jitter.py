@@ -25,7 +25,7 @@ import numpy as np
 from controller import managed
 
 import robot_dynamics as rd
-from robot_dynamics.app.demo.managed import RATE, built, check_sourced
+from robot_dynamics.app.demo.managed import LEAD, RATE, built, check_sourced
 
 EMPTY = "forward_command_controller/ForwardCommandController"
 TURN = 30.0
@@ -47,6 +47,26 @@ def main() -> None:
         sys.exit(str(error))
 
 
+def idle(robot, plugin: str, parameters: dict, seconds: float) -> tuple:
+    """One controller without a motion: how long its updates take, and the time between them, s."""
+    log = robot.folder / "idle.csv"
+    manager = {"update_rate": RATE, "enforce_command_limits": False, "law": {"type": plugin}}
+    plan = {
+        "description": robot.description(log, held=1),
+        "controllers": ["law"],
+        "points": None,
+        "lead": LEAD,
+        "seconds": seconds,
+        "efforts": "",
+        "out": str(robot.folder / "idle_seen.json"),
+    }
+    own = {"controller_manager": manager, "law": parameters}
+    robot.attempt("idle", {name: {"ros__parameters": own[name]} for name in own}, plan)
+    # the rows before are from the start-up
+    rows = np.loadtxt(log, delimiter=",")[-round(seconds * RATE) :]
+    return rows[1:, -1], np.diff(rows[:, -2])
+
+
 def measured(robot, options: argparse.Namespace) -> None:
     own = {"joints": robot.joints, "description": robot.file}
     law = f"{robot.package}/FeedForwardController"
@@ -61,7 +81,7 @@ def measured(robot, options: argparse.Namespace) -> None:
     for turn in range(turns):
         for name, (plugin, parameters) in plugins.items():
             print(f"turn {turn + 1} of {turns}: {name}", file=sys.stderr)
-            found[name].append(robot.idle(plugin, parameters, seconds))
+            found[name].append(idle(robot, plugin, parameters, seconds))
     print(f"{robot.mechanism.name}: {options.minutes:g} min each at {RATE} Hz, in {turns} turns")
     heads = ("p50 us", "p99.9 us", "max us", "÷ empty: p50", "p99.9", "late periods")
     print(f"{'controller':36}" + "".join(f"{head:>14}" for head in heads))

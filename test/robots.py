@@ -317,3 +317,10 @@ def unmeasured() -> Iterator[None]:
         for module in (export, package):
             patch.setattr(module, "compiled_size", lambda *_: None)
         yield
+
+
+def python_functions(program):
+    """A recorded program as (a function of floats, a function of arrays), of single inputs."""
+    from robot_dynamics.codegen.python_code import compile_text, source
+
+    return tuple(bind() for bind in compile_text(source(program)))

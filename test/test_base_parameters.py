@@ -8,10 +8,9 @@ import warnings
 import numpy as np
 import pytest
 import yaml
-from robots import CONFIG, example_robots, random_dh, random_urdf, relative, state
+from robots import CONFIG, example_robots, python_functions, random_dh, random_urdf, relative, state
 
 import robot_dynamics as rd
-from robot_dynamics.codegen import python_code
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.dynamics.open_chain import OpenChain
 
@@ -43,7 +42,7 @@ def structural_rank(mechanism):
     function = chain.function("torques")
     n = len(chain.joint_names)
     program = record(function.equations, (*function.sizes, function.parameters))
-    run = python_code.compile_program(program)[1]
+    run = python_functions(program)[1]
     rng = np.random.default_rng(1)
     count = 400
     states = rng.uniform(-3, 3, (3 * n, count))

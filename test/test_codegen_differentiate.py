@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from robots import relative
+from robots import python_functions, relative
 
 from robot_dynamics import scalar
-from robot_dynamics.codegen import python_code
 from robot_dynamics.codegen.differentiate import pushforward, tangent
 from robot_dynamics.codegen.recorder import record
 
@@ -43,7 +42,7 @@ def test_forwards_is_the_slope_along_the_direction():
     assert relative(np.array(values), along(0.0)) < 1e-14
     expected = (along(STEP) - along(-STEP)) / (2 * STEP)
     assert relative(np.array(rates), expected) < 1e-9
-    run, _ = python_code.compile_program(tangent(PROGRAM))
+    run, _ = python_functions(tangent(PROGRAM))
     assert relative(np.array(run(*np.concatenate([*AT, *DIRECTION]))), rates) < 1e-14
 
 

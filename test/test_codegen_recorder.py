@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from robots import python_functions
 
-from robot_dynamics.codegen import python_code
 from robot_dynamics.codegen.guard import guarded
 from robot_dynamics.codegen.recorder import ProgramTooLarge, record
 from robot_dynamics.scalar import array, cos, cross, exp, sign, sin, tanh
@@ -24,7 +24,7 @@ def operations(function, *sizes):
 
 
 def run(program, *entries):
-    over_floats, _ = python_code.compile_program(program)
+    over_floats, _ = python_functions(program)
     return over_floats(*entries)
 
 

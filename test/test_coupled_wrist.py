@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import robot_dynamics as rd
-from robot_dynamics.app.identification_report import _Joint, _shaft_chart, _shafts, write
+from robot_dynamics.app.identification_report import _Joint, _shaft_chart, _shafts, stretches, write
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.files import _changed_rotors, save
 from robot_dynamics.identification.unknowns import Unknowns
@@ -165,8 +165,9 @@ def test_the_report_draws_its_friction_on_the_motors_side(found, tmp_path):
     row = np.array([0, 0, 0, 0, 32.0, 32.0])
     noise = found.errors.identified
     laws = [found.mechanism.joint(name).friction for name in found.joints]
-    charts = [_Joint(found, j).friction() for j in range(6)]
-    charts.append(_shaft_chart(found, "motor6"))
+    shown = stretches(found)
+    charts = [_Joint(found, shown, j).friction() for j in range(6)]
+    charts.append(_shaft_chart(found.mechanism, shown, "motor6"))
     scatter = [*noise, np.linalg.norm(row * noise) / (row @ row)]
     laws.append(Friction(VISCOUS[5], COULOMB[5]))
     for chart, law, most in zip(charts, laws, scatter, strict=True):
@@ -194,9 +195,10 @@ def test_the_report_draws_friction_that_is_kept_as_described(arm, found):
         (replace(other, armatures=(belt,)), "shaft 1 on j5, j6"),
     ):
         result = replace(found, mechanism=mechanism, kept="everything")
-        assert [*_shafts(result)] == [name]
-        charts = [_Joint(result, j).friction() for j in range(6)]
-        charts.append(_shaft_chart(result, name))
+        assert [*_shafts(mechanism)] == [name]
+        shown = stretches(result)
+        charts = [_Joint(result, shown, j).friction() for j in range(6)]
+        charts.append(_shaft_chart(mechanism, shown, name))
         laws = [
             Friction(g * g * viscous, abs(g) * coulomb)
             for g, viscous, coulomb in zip(GEARS[:5], VISCOUS[:5], COULOMB[:5], strict=True)

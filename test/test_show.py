@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from browser import chromium, complaints, opened
-from robots import CONFIG, example_robots
+from robots import CONFIG, example_robots, python_functions
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
@@ -27,7 +27,7 @@ from robot_dynamics.app.drives.ranges import ranges
 from robot_dynamics.app.show import facts
 from robot_dynamics.app.show.facts import Facts, gathered
 from robot_dynamics.app.show.page import page
-from robot_dynamics.codegen import js_code, python_code
+from robot_dynamics.codegen import js_code
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.scalar import atan, exp, sign, sqrt, tanh
@@ -263,7 +263,7 @@ links:
     assert "Denavit–Hartenberg, standard convention" in text
     assert ["one", "base", "q1", "q1 + 1.5708", "0", "0.4", "−1.5708"] in rows
     assert ["two", "one", "q2", "0", "q2 + 0.25", "0", "0"] in rows
-    assert ["q1", "−1 rad", "2 rad", "", "30 N·m", "viscous 0.3"] in rows
+    assert ["1. q1", "revolute", "−1 rad", "2 rad", "–", "30 N·m", "–", "viscous 0.3"] in rows
     assert [row[-1] for row in rows if row[:2] == ["two", "1"]] == ["no: see the checks"]
     assert [row[-1] for row in rows if row[:2] == ["one", "1"]] == ["yes"]
 
@@ -658,7 +658,7 @@ def test_a_printed_program_computes_what_the_python_one_does():
         yield from (atan(w), sign(b), sign(0.0 * a - 0.0), 3.0, p[0] / (a / b), 1.0 / -b)
 
     program = record(equations, (2, 1))
-    over_floats, _ = python_code.compile_program(program)
+    over_floats, _ = python_functions(program)
     for x in ([0.3, -0.7], [-1.1, 2.0], [5.0, 1e-9]):
         script = f"console.log(JSON.stringify(({js_code.source(program)})({x}, [0.25])))"
         done = subprocess.run([node, "-e", script], capture_output=True, text=True, check=True)

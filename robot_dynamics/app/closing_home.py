@@ -18,7 +18,7 @@ from ..description.yaml_home import rounded, with_home
 from ..errors import InputError, listed, wrong
 from ..mechanism import Mechanism
 from ..outputs import COUNT, FILES, MATRIX, NULLABLE, NUMBER, ROBOT, TEXT, Output, record
-from ..scalar import Floats
+from ..scalar import Floats, roll_pitch_yaw
 from . import plots
 from .tables import table
 
@@ -93,7 +93,7 @@ def close(
     doubts = [undecided_note(mechanism, alike)] if alike else []
     lines = [
         f"{len(modes)} assembly mode{'s' * (len(modes) != 1)} found",
-        *modes_table(listed_modes, "mode"),
+        *modes_table(listed_modes),
         *(f"warning: {words}" for words in doubts),
         f"home (mode {chosen}):",
         *(f"  {name}: {value:.12g}" for name, value in home.items()),
@@ -123,25 +123,21 @@ def close(
 
 def listing(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> list[dict[str, Any]]:
     """The assembly modes for JSON, with the poses of the platform and of the tip links."""
-    names = _ends(mechanism)
+    platform = [] if mechanism.platform is None else [mechanism.platform]
+    names = dict.fromkeys([*platform, *tips(mechanism)])
     return [
         _MODE.read(each, poses={name: each.poses[name].homogeneous() for name in names})
         for each in modes
     ]
 
 
-def modes_table(modes: Sequence[dict[str, Any]], counted: str) -> list[str]:
-    """A table of all modes with the positions of the platform and the tips.
-
-    Args:
-        modes: as from `listing`.
-        counted: the heading of the column of numbers.
-    """
+def modes_table(modes: Sequence[dict[str, Any]]) -> list[str]:
+    """A table of all modes, as from `listing`, with the positions of the platform and the tips."""
     names = list(modes[0]["poses"])[:MOST_TIPS]
     # also the orientation of the first link, which is the platform if there is one
     columns = [f"{name} at, m" for name in names]
     columns[0] += " | roll, pitch, yaw, °"
-    rows = [[counted, "from home", "condition number", *columns]]
+    rows = [["mode", "from home", "condition number", *columns]]
     for k, each in enumerate(modes, start=1):
         found = [_place(np.array(each["poses"][name])) for name in names]
         places = [" | ".join(found[0]), *(place for place, _ in found[1:])]
@@ -152,14 +148,12 @@ def modes_table(modes: Sequence[dict[str, Any]], counted: str) -> list[str]:
 
 def _place(pose: Floats) -> tuple[str, str]:
     """(xyz in m, rpy in degrees) of a pose (4, 4)."""
-    R, point = pose[:3, :3], pose[:3, 3]
-    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
-    turns = np.degrees([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+    turns = np.degrees(roll_pitch_yaw(pose[:3, :3]))
 
     def said(values: Floats, digits: int) -> str:
         return ", ".join(f"{round(float(x), digits) + 0.0:g}" for x in values)
 
-    return said(point, 3), said(turns, 1)
+    return said(pose[:3, 3], 3), said(turns, 1)
 
 
 def undecided_note(mechanism: Mechanism, alike: Sequence[int]) -> str:
@@ -303,9 +297,7 @@ def _view(mechanism: Mechanism, points: Floats) -> tuple[Floats, Floats]:
     return across, np.cross(eye, across)
 
 
-def _ends(mechanism: Mechanism) -> tuple[str, ...]:
-    """The names of the platform and of the links that carry no other."""
+def tips(mechanism: Mechanism) -> list[str]:
+    """The links that carry no other."""
     parents = {link.parent for link in mechanism.links}
-    last = [link.name for link in mechanism.links if link.name not in parents]
-    first = [] if mechanism.platform is None else [mechanism.platform]
-    return tuple(dict.fromkeys([*first, *last]))
+    return [link.name for link in mechanism.links if link.name not in parents]

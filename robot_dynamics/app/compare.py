@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,22 +54,12 @@ class Comparison:
 
     def disagreement(self) -> dict[str, Floats]:
         """By formulation, (n,) the largest difference from Newton–Euler over the largest torque."""
-        reference = self.formulations["newton_euler"]
-        return {
-            name: _worst(tau - reference, reference)
-            for name, tau in self.formulations.items()
-            if name != "newton_euler"
-        }
+        return _worst(self.formulations, "newton_euler")
 
     def model_error(self) -> dict[str, Floats]:
         """By simplified rotor model, (n,) the largest difference from the full one over the largest
         torque."""
-        full = self.rotor_models["full"]
-        return {
-            name: _worst(tau - full, full)
-            for name, tau in self.rotor_models.items()
-            if name != "full"
-        }
+        return _worst(self.rotor_models, "full")
 
 
 def table(compared: Comparison) -> str:
@@ -83,10 +74,13 @@ def table(compared: Comparison) -> str:
     return "\n".join(tables.table(rows))
 
 
-def _worst(difference: Floats, reference: Floats) -> Floats:
-    scale = np.abs(reference).max(axis=0)
-    worst: Floats = np.abs(difference).max(axis=0) / np.where(scale > 0, scale, 1.0)
-    return worst
+def _worst(torques: dict[str, Floats], reference: str) -> dict[str, Floats]:
+    scale = np.abs(torques[reference]).max(axis=0)
+    return {
+        name: np.abs(tau - torques[reference]).max(axis=0) / np.where(scale > 0, scale, 1.0)
+        for name, tau in torques.items()
+        if name != reference
+    }
 
 
 def constant_acceleration(
@@ -113,7 +107,7 @@ def constant_acceleration(
 
 
 def within_reach(
-    mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats
+    mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats, backend: str = "auto"
 ) -> tuple[float, tuple[Floats, Floats, Floats]]:
     """Halve a motion until its loops can be closed in all states.
 
@@ -124,6 +118,7 @@ def within_reach(
         q: (k, n) positions, rad or m.
         qd: (k, n) rates, rad/s or m/s.
         qdd: (k, n) accelerations, rad/s² or m/s².
+        backend: as in `InverseDynamics`.
 
     Returns:
         the share, and the states (q, qd, qdd).
@@ -131,7 +126,7 @@ def within_reach(
     Raises:
         ClosureError: not even a small share can be closed.
     """
-    dynamics = InverseDynamics(mechanism)
+    dynamics = InverseDynamics(mechanism, backend=backend)
     share = 1.0
     while True:
         states = q[0] + share * (q - q[0]), share * qd, share * qdd
@@ -148,7 +143,14 @@ def within_reach(
         share /= 2
 
 
-def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floats) -> Comparison:
+def compare(
+    mechanism: Mechanism,
+    time: Floats,
+    q: Floats,
+    qd: Floats,
+    qdd: Floats,
+    backend: str = "auto",
+) -> Comparison:
     """The torques along a motion by all formulations and rotor models.
 
     Args:
@@ -157,6 +159,7 @@ def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floa
         q: (k, n) positions, rad or m.
         qd: (k, n) rates, rad/s or m/s.
         qdd: (k, n) accelerations, rad/s² or m/s².
+        backend: as in `InverseDynamics`.
     """
     bodies = len(mechanism.links) + len(mechanism.rotors)
     names = [
@@ -164,11 +167,15 @@ def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floa
         for name in FORMULATIONS
         if name != "lagrange_euler" or bodies <= LARGEST_LAGRANGE_EULER
     ]
+
+    def torques(**options: Any) -> Floats:
+        return InverseDynamics(mechanism, backend=backend, **options)(q, qd, qdd)
+
     return Comparison(
         coordinates(mechanism),
         time,
-        {name: InverseDynamics(mechanism, name)(q, qd, qdd) for name in names},
-        {model: InverseDynamics(mechanism, rotors=model)(q, qd, qdd) for model in ROTOR_MODELS},
+        {name: torques(formulation=name) for name in names},
+        {model: torques(rotors=model) for model in ROTOR_MODELS},
     )
 
 

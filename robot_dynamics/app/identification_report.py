@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -18,7 +18,6 @@ from ..errors import listed
 from ..identification import Errors, Identification
 from ..identification.closed import ClosedIdentification
 from ..identification.files import OPEN_CHAIN_SUMMARY, SUMMARY
-from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Armature, Friction, Mechanism, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
@@ -48,7 +47,8 @@ OUTPUT = Kind({"anyOf": [_OPEN_CHAIN.schema, _CLOSED_CHAIN.schema]})
 
 
 def write(result: Identification | ClosedIdentification, folder: Path) -> dict[str, Path]:
-    """Write report.html, and a picture of each joint's torques.
+    """Write report.html, and a picture of each joint's torques; for an open chain also robot.html,
+    which animates the held-out motion.
 
     Args:
         result: the identification.
@@ -60,62 +60,21 @@ def write(result: Identification | ClosedIdentification, folder: Path) -> dict[s
     Raises:
         InputError: the folder cannot be written to.
     """
-    if isinstance(result, ClosedIdentification):
-        return _write_closed(result, folder)
-    joints = [_Joint(result, j) for j in range(len(result.joints))]
+    shown = stretches(result)
+    joints = [_Joint(result, shown, j) for j in range(len(result.errors.joints))]
     written = {}
-    for joint, name in zip(joints, file_names(result.joints), strict=True):
+    for joint, name in zip(joints, file_names(result.errors.joints), strict=True):
         written[f"picture {joint.name}"] = path = folder / f"{name}.svg"
         write_text(path, standalone(joint.torques.svg))
     written["page"] = folder / "report.html"
-    write_text(written["page"], _page(result, joints))
-    kept = [each for each in result.traces if not each.seen] or list(result.traces)
-    seen = [trace.samples for trace in kept]
-    name = f"{kept[0].source}, by the identified model"
-    written["robot"] = recorded(result.mechanism, result.joints, seen, name, folder / "robot.html")
+    write_text(written["page"], _page(result, shown, joints))
+    if isinstance(result, Identification):
+        kept = [each for each in result.traces if not each.seen] or list(result.traces)
+        seen = [trace.samples for trace in kept]
+        name = f"{kept[0].source}, by the identified model"
+        path = folder / "robot.html"
+        written["robot"] = recorded(result.mechanism, result.joints, seen, name, path)
     return written
-
-
-def _write_closed(result: ClosedIdentification, folder: Path) -> dict[str, Path]:
-    errors, written, charts = result.unseen, {}, []
-    widths = [2 * result.band.deviation(each.q, each.qd, each.qdd) for each in result.shown]
-    for j, (name, file) in enumerate(zip(errors.joints, file_names(errors.joints), strict=True)):
-        lines = [
-            _in_turn(result, each, j, style, label)
-            for each, style, label in (
-                ("measured", "ink", "measured"),
-                ("described", "faint", "as described"),
-                ("identified", "a", "identified"),
-            )
-        ]
-        unit = result.mechanism.joint(name).effort_unit
-        model = lines[-1]
-        width = _joined(each[:, j] for each in widths)
-        low, high = (replace(model, y=model.y + sign * width, label=WITHIN) for sign in (-1, 1))
-        title = f"{name}: measured and modelled torque"
-        chart = Chart(title, lines, "time (s)", unit, band=(low, high))
-        written[f"picture {name}"] = path = folder / f"{file}.svg"
-        write_text(path, standalone(chart.svg))
-        charts += [f"<h2>{escape(name)}</h2>", chart.figure("Held out of the fit.")]
-    body = [
-        *_head(result.mechanism.name, result.fitted.duration, errors),
-        *(f'<div class="warning">{escape(words)}</div>' for words in result.warnings),
-        "<h2>Torque errors</h2>",
-        _error_table(errors, np.median(np.concatenate(widths), axis=0)),
-        *charts,
-        "<h2>Parameters</h2>",
-        _parameter_table(result),
-        "<h2>The recordings</h2>",
-        "<ul>", *(f"<li>{escape(note)}</li>" for note in result.notes), "</ul>",
-    ]  # fmt: skip
-    written["page"] = folder / "report.html"
-    write_text(written["page"], page(f"{result.mechanism.name}, identified", body))
-    return written
-
-
-def _in_turn(result: ClosedIdentification, name: str, j: int, style: str, label: str) -> Line:
-    time = _joined(each.time for each in result.shown)
-    return Line(time, _joined(getattr(each, name)[:, j] for each in result.shown), style, label)
 
 
 def _joined(parts: Iterable[Floats]) -> Floats:
@@ -174,13 +133,40 @@ def file_names(joints: Iterable[str]) -> list[str]:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Measured and modelled torques of consecutive samples."""
+
+    seen: bool
+    """Were they used for the fit?"""
+    time: Floats
+    """(k,) s"""
+    usable: NDArray[np.bool_]
+    """(k, n): may the measured torques be used?"""
+    series: Mapping[str, Floats]
+    """(k, n) torques, N·m or N: tau (measured), described, identified, residual, low and high (the
+    band); of an open chain also those of each term, and qd, the rates, rad/s or m/s"""
+
+    def of(self, name: str, j: int) -> Floats:
+        """The series of one joint, with gaps where its measured torque may not be used."""
+        row = self.series[name][:, j]
+        return np.where(self.usable[:, j], row, np.nan) if name in ("tau", "residual") else row
+
+
 class _Joint:
     """The charts of one joint."""
 
-    def __init__(self, result: Identification, j: int):
-        self.result, self.j, self.name = result, j, result.joints[j]
+    def __init__(
+        self, result: Identification | ClosedIdentification, shown: Sequence[Stretch], j: int
+    ):
+        self.shown, self.j, self.name = shown, j, result.errors.joints[j]
+        self.mechanism, self.shafts = result.mechanism, _shafts(result.mechanism)
         kind = result.mechanism.joint(self.name)
         self.unit, self.rate = kind.effort_unit, f"{kind.unit}/s"
+        self.unseen: list[tuple[float, float]] = []
+        if any(each.seen for each in shown):
+            ends = ((each.seen, each.time[[0, -1]].tolist()) for each in shown)
+            self.unseen = [(a, b) for seen, (a, b) in ends if not seen]
 
     @cached_property
     def torques(self) -> Chart:
@@ -191,13 +177,10 @@ class _Joint:
                 self._over_time("described", "faint", "as described"),
                 self._over_time("identified", "a", "identified"),
             ],
-            "time (s); shaded: not seen by the fit",
+            "time (s)" + "; shaded: not seen by the fit" * bool(self.unseen),
             self.unit,
-            self._unseen(),
-            band=(
-                self._over_time("low", "a", WITHIN),
-                self._over_time("high", "a", ""),
-            ),
+            self.unseen,
+            band=(self._over_time("low", "a", WITHIN), self._over_time("high", "a", "")),
         )
 
     def terms(self) -> Chart:
@@ -205,7 +188,7 @@ class _Joint:
         lines = [line for line in lines if np.nanmax(np.abs(line.y), initial=0.0) > 0]
         return Chart(
             f"{self.name}: torque by term", lines or [self._over_time("tau", "ink", "")],
-            "time (s)", self.unit, self._unseen(),
+            "time (s)", self.unit, self.unseen,
         )  # fmt: skip
 
     def residual(self) -> Chart:
@@ -214,15 +197,16 @@ class _Joint:
             [self._over_time("residual", "b", "")],
             "time (s)",
             self.unit,
-            self._unseen(),
+            self.unseen,
         )
 
     def spectrum(self) -> Chart:
         """The amplitude density of measured torque and residual."""
         lines = []
+        longest = max(self.shown, key=lambda each: len(each.time))
+        period = float(np.median(np.diff(longest.time)))
         for name, style, label in (("tau", "ink", "measured"), ("residual", "b", "residual")):
-            longest = max(traces(self.result), key=lambda each: len(each[1]))
-            f, density = _density(longest[2][name][:, self.j], longest[1].period)
+            f, density = _density(longest.series[name][:, self.j], period)
             lines.append(Line(f[1:], density[1:], style, label))
         return Chart(
             f"{self.name}: spectrum", lines, "frequency (Hz)", f"{self.unit}/√Hz", logarithmic=True
@@ -231,43 +215,28 @@ class _Joint:
     def friction(self) -> Chart:
         """The torque that neither rigid bodies, a spring nor motors that turn with several joints
         explain, plotted over the rate."""
-        result, j = self.result, self.j
-        rates, left = [], []
+        j, rates, left = self.j, [], []
         # what is kept as described may have friction at motors
-        law = friction_at_joints(result.mechanism).joint(self.name).friction
-        for _, samples, series in traces(result):
-            usable = samples.usable[:, j]
-            qd, own = samples.qd[usable], (series["residual"] + series["friction"])[usable, j]
-            own = own - float(law.stiffness) * samples.q[usable, j]
-            for row, law in _shafts(result).values():
-                own = own - row[j] * _torques(law, qd @ row)
+        own = friction_at_joints(self.mechanism).joint(self.name).friction
+        for each in self.shown:
+            usable, series = each.usable[:, j], each.series
+            qd, rubs = series["qd"][usable], (series["residual"] + series["friction"])[usable, j]
+            rubs = rubs - float(own.stiffness) * series["q"][usable, j]
+            for row, law in self.shafts.values():
+                rubs = rubs - row[j] * _torques(law, qd @ row)
             rates.append(qd[:, j])
-            left.append(own)
+            left.append(rubs)
         x, y = np.concatenate(rates), np.concatenate(left)
-        return _friction_chart(self.name, x, y, law, self.rate, self.unit)
+        return _friction_chart(self.name, x, y, own, self.rate, self.unit)
 
     def _over_time(self, name: str, style: str, label: str) -> Line:
-        values = []
-        for _, samples, series in traces(self.result):
-            row = series[name][:, self.j]
-            if name in ("tau", "residual"):
-                row = np.where(samples.usable[:, self.j], row, np.nan)
-            values.append(row)
-        time = _joined(samples.time for _, samples, _ in traces(self.result))
-        return Line(time, _joined(values), style, label)
-
-    def _unseen(self) -> list[tuple[float, float]]:
-        return [
-            (float(samples.time[0]), float(samples.time[-1]))
-            for seen, samples, _ in traces(self.result)
-            if not seen
-        ]
+        time = _joined(each.time for each in self.shown)
+        return Line(time, _joined(each.of(name, self.j) for each in self.shown), style, label)
 
 
-def _shafts(result: Identification) -> dict[str, tuple[Floats, Friction]]:
+def _shafts(mechanism: Mechanism) -> dict[str, tuple[Floats, Friction]]:
     """By name, the motors and other shafts with friction that turn with several joints: (n (n,),
     law), with the rate n·qd."""
-    mechanism = result.mechanism
     shafts: dict[str, Rotor | Armature] = dict(rotor_names(mechanism))
     for k, armature in enumerate(mechanism.armatures, 1):
         shafts[f"shaft {k} on {listed(name for name, _ in armature.ratios)}"] = armature
@@ -278,20 +247,21 @@ def _shafts(result: Identification) -> dict[str, tuple[Floats, Friction]]:
     }
 
 
-def _shaft_chart(result: Identification, name: str) -> Chart:
+def _shaft_chart(mechanism: Mechanism, shown: Sequence[Stretch], name: str) -> Chart:
     """The torque that rigid bodies and joints do not explain, on the motor's side.
 
     With residuals r of the joints that a motor with the row n turns, its residual is that of least
     squares, n·r / n·n.
     """
-    row, law = _shafts(result)[name]
+    row, law = _shafts(mechanism)[name]
     turned = row != 0
     rates, left = [], []
-    for _, samples, series in traces(result):
-        usable = samples.usable[:, turned].all(axis=1)
-        rate = samples.qd[usable] @ row
+    for each in shown:
+        usable = each.usable[:, turned].all(axis=1)
+        rate = each.series["qd"][usable] @ row
         rates.append(rate)
-        left.append(series["residual"][usable] @ row / (row @ row) + _torques(law, rate))
+        residual = each.series["residual"][usable]
+        left.append(residual @ row / (row @ row) + _torques(law, rate))
     x, y = np.concatenate(rates), np.concatenate(left)
     return _friction_chart(name, x, y, law, "rad/s, of the motor", "N·m")
 
@@ -311,33 +281,41 @@ def _torques(law: Friction, rates: Floats) -> Floats:
     return np.array([float(law.torque(v, float(np.sign(v)))) for v in rates.tolist()])
 
 
-Traced = list[tuple[bool, Samples, dict[str, Floats]]]
-_TRACES: dict[int, tuple[Identification, Traced]] = {}
-
-
-def traces(result: Identification) -> Traced:
-    """(used by the fit?, samples, the models' torques) for each stretch; computed once."""
-    known = _TRACES.get(id(result))
-    if known is not None and known[0] is result:
-        return known[1]
+def stretches(result: Identification | ClosedIdentification) -> list[Stretch]:
+    """The stretches that are drawn: of a robot with loops, held-out ones alone."""
     found = []
+    if isinstance(result, ClosedIdentification):
+        for each in result.shown:
+            told = {"tau": each.measured, "described": each.described, "qd": each.qd}
+            told["identified"] = each.identified
+            deviation = result.band.deviation(each.q, each.qd, each.qdd)
+            found.append(_stretch(each.time, np.isfinite(each.measured), told, deviation))
+        return found
     described = InverseDynamics(result.described)
     for trace in result.traces:
-        if len(trace.samples) < 2:
-            continue
         samples = trace.samples
+        if len(samples) < 2:
+            continue
+        state = samples.q, samples.qd, samples.qdd
         series = terms_of(result.mechanism, samples)
-        series["described"] = described(samples.q, samples.qd, samples.qdd)
+        series["described"] = described(*state)
         series["identified"] = np.sum([series[term] for term, _ in TERMS], axis=0)
-        series["tau"] = samples.tau
-        series["residual"] = samples.tau - series["identified"]
-        deviation = result.band.deviation(samples.q, samples.qd, samples.qdd)
-        series["low"] = series["identified"] - 2 * deviation
-        series["high"] = series["identified"] + 2 * deviation
-        found.append((trace.seen, samples, series))
-    _TRACES.clear()
-    _TRACES[id(result)] = (result, found)
+        series |= {"tau": samples.tau, "q": samples.q, "qd": samples.qd}
+        deviation = result.band.deviation(*state)
+        found.append(_stretch(samples.time, samples.usable, series, deviation, trace.seen))
     return found
+
+
+def _stretch(
+    time: Floats,
+    usable: NDArray[np.bool_],
+    series: dict[str, Floats],
+    deviation: Floats,
+    seen: bool = False,
+) -> Stretch:
+    model = series["identified"]
+    band = {"low": model - 2 * deviation, "high": model + 2 * deviation}
+    return Stretch(seen, time, usable, series | band | {"residual": series["tau"] - model})
 
 
 def _density(values: Floats, period: float) -> tuple[Floats, Floats]:
@@ -350,42 +328,46 @@ def _density(values: Floats, period: float) -> tuple[Floats, Floats]:
     return f, np.sqrt(power)
 
 
-def _page(result: Identification, joints: Sequence[_Joint]) -> str:
-    errors, told = result.errors, result.excitation
-    body = [
-        *_head(
-            result.mechanism.name,
-            result.duration,
-            errors,
+def _page(
+    result: Identification | ClosedIdentification, shown: list[Stretch], joints: Sequence[_Joint]
+) -> str:
+    opened = result if isinstance(result, Identification) else None
+    more = []
+    if opened:
+        told = opened.excitation
+        more = [
             (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
             (f"{told.condition:.3g}", "condition number of the regressor"),
-        ),
-        LINK,
+        ]
+    half = [(each.series["high"] - each.series["low"]) / 2 for each in shown]
+    body = [
+        *_head(result.mechanism.name, result.fitted.duration, result.errors, *more),
+        LINK if opened else "",
         _words(result),
         "<h2>Torque errors</h2>",
         "<p>Root mean square of the measured minus the modelled torque, relative to that of the "
         "measured torque, on motion held out of the fit.</p>",
-        _error_table(errors, _widths(result)),
+        _error_table(result.errors, np.median(np.concatenate(half), axis=0)),
     ]
-    shafts = _shafts(result)
+    shafts = _shafts(result.mechanism) if opened else {}
     beside = ", and minus friction of motors that turn with several joints" if shafts else ""
     for joint in joints:
-        body += [
-            f"<h2>{escape(joint.name)}</h2>",
-            joint.torques.figure(),
-            '<div class="pair">',
-            joint.terms().figure("The terms of the identified model."),
-            joint.friction().figure(
-                f"Measured minus rigid-body torque{beside}, over the velocity."
-            ),
-            joint.residual().figure("Measured minus identified."),
-            joint.spectrum().figure("Residual by frequency."),
-            "</div>",
-        ]
+        body += [f"<h2>{escape(joint.name)}</h2>", joint.torques.figure()]
+        if opened:
+            body += [
+                '<div class="pair">',
+                joint.terms().figure("The terms of the identified model."),
+                joint.friction().figure(
+                    f"Measured minus rigid-body torque{beside}, over the velocity."
+                ),
+                joint.residual().figure("Measured minus identified."),
+                joint.spectrum().figure("Residual by frequency."),
+                "</div>",
+            ]
     for name in shafts:
         body += [
             f"<h2>{escape(name)}</h2>",
-            _shaft_chart(result, name).figure(
+            _shaft_chart(result.mechanism, shown, name).figure(
                 "Measured minus rigid-body torque, and minus that of the joints' own friction, on "
                 "the side of the motor, which turns with several joints."
             ),
@@ -401,9 +383,9 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         "<ul>",
         *(f"<li>{escape(note)}</li>" for note in _recordings(result)),
         "</ul>",
-        *_zeros(result),
-        *_filters(result),
     ]
+    if opened:
+        body += [*_zeros(opened), *_filters(opened)]
     return page(f"{result.mechanism.name}, identified", body)
 
 
@@ -424,12 +406,13 @@ def _head(robot: str, duration: float, errors: Errors, *more: tuple[str, str]) -
     ]
 
 
-def _words(result: Identification) -> str:
+def _words(result: Identification | ClosedIdentification) -> str:
     if not result.warnings:
-        return (
+        enough = (
             "<p>The motion was rich enough: the identified model can be used on motions of "
             "this kind.</p>"
         )
+        return enough if isinstance(result, Identification) else ""
     items = "".join(f'<div class="warning">{escape(words)}</div>' for words in result.warnings)
     return (
         f"<h2>What to do</h2>{items}<p>Parameters that the motion does not determine stay "
@@ -494,7 +477,9 @@ def _filter_chart(result: Identification, source: str) -> tuple[Chart, str]:
     return chart, f"{source}: {chosen}; errors above 3 are drawn at 3."
 
 
-def _recordings(result: Identification) -> list[str]:
+def _recordings(result: Identification | ClosedIdentification) -> list[str]:
+    if isinstance(result, ClosedIdentification):
+        return list(result.notes)
     cutoffs = [
         f"{source}: " + ("not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz")
         for source, cutoff in result.cutoffs.items()
@@ -502,7 +487,8 @@ def _recordings(result: Identification) -> list[str]:
     return [*cutoffs, *result.notes]
 
 
-def _error_table(errors: Errors, wide: Floats | None = None) -> str:
+def _error_table(errors: Errors, wide: Floats) -> str:
+    """The errors, and half the width of the band (n,), N·m or N."""
     largest = float(np.nanmax(errors.relative_described, initial=1e-9))
     largest = max(largest, float(np.nanmax(errors.relative, initial=1e-9)))
     rows = [
@@ -514,24 +500,19 @@ def _error_table(errors: Errors, wide: Floats | None = None) -> str:
             "torque RMS",
             "residual RMS",
             "residual RMS, unfiltered",
-            *(["95 % band"] if wide is not None else []),
+            "95 % band",
         ]
     ]
     for j, joint in enumerate(errors.joints):
         before, after = errors.relative_described[j], errors.relative[j]
         bars = Html(_bar(after / largest, "after") + _bar(before / largest, "before"))
         sizes = (f"{each[j]:.3g}" for each in (errors.torque, errors.identified, errors.unfiltered))
-        band = [f"± {wide[j]:.3g}"] if wide is not None else []
-        rows.append([joint, percent(after), percent(before), bars, *sizes, *band])
-    words = "95 % of the unfiltered efforts lie within the band, in motion like this."
-    words = f"Torques in N·m, forces in N. {words if wide is not None else ''}"
+        rows.append([joint, percent(after), percent(before), bars, *sizes, f"± {wide[j]:.3g}"])
+    words = (
+        "Torques in N·m, forces in N. 95 % of the unfiltered efforts lie within the band, in "
+        "motion like this."
+    )
     return f"{page_table(rows)}<p class='faint'>{words}</p>"
-
-
-def _widths(result: Identification) -> Floats:
-    """The median of half the band's width (n,), N·m or N."""
-    half = [(each["high"] - each["low"]) / 2 for _, _, each in traces(result)]
-    return np.asarray(np.median(np.concatenate(half), axis=0))
 
 
 def _bar(share: float, style: str) -> str:

@@ -311,7 +311,7 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
         title: the title.
         found: the errors.
     """
-    from .gears import RATIOS, WORTH
+    from .gears import RATIOS, SHOWN, WORTH
 
     kinds = len(found.errors)
     drawing, axes = figure(1, kinds, width=4.6 * kinds + 0.8, height=4.2, sharex=True, sharey=True)
@@ -325,7 +325,7 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
             shown = np.where(row > 1e-12, 100 * row, np.nan)
             panel.loglog(RATIOS, shown, color=COLOURS[k], label=f"{rate:.3g} rad/s")
         panel.set_xlabel("gear ratio |Γ|")
-        panel.set_xticks([1, 2, 5, 10, 20, 50, 100, 200], [1, 2, 5, 10, 20, 50, 100, 200])
+        panel.set_xticks(SHOWN, SHOWN)
         panel.minorticks_off()
     axes[0, 0].set_ylim(1e-4, max(200 * largest, 2.0))
     axes[0, 0].set_ylabel("error of reflected rotors\n[% of the largest torque]")

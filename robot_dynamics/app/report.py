@@ -33,16 +33,10 @@ from ..outputs import (
 )
 from .agreement import KINDS as AGREEMENT
 from .agreement import agreement
-from .closing_home import MODES, listing, modes_table
+from .closing_home import MODES, listing, modes_table, tips
 from .compare import coordinates
 from .oddities import notes, oddities
 from .tables import table
-
-
-def tips(mechanism: Mechanism) -> list[str]:
-    """The tip links."""
-    parents = {link.parent for link in mechanism.links}
-    return [link.name for link in mechanism.links if link.name not in parents]
 
 
 def _is_broken(link: Link) -> bool:
@@ -81,6 +75,7 @@ _MOTION = record(
     upper=NULLABLE("rad or m").of("joint.ends.upper"),
     velocity=NULLABLE("rad/s or m/s").of("joint.ends.velocity"),
     effort=NULLABLE("N·m or N").of("joint.ends.effort"),
+    friction=NUMBER.by_name("at the joint").of("joint.friction.numbers"),
     gear_ratio=NULLABLE("rotor rate / joint rate"),
 )
 _ROTOR = record(
@@ -231,19 +226,22 @@ def text(result: dict[str, Any]) -> str:
         f"base {result['base']}, tip{'' if len(result['tips']) == 1 else 's'} "
         f"{listed(result['tips'])}",
         "joints, in the order of q, qd and qdd:",
-        *_joints(result["joints"], motion),
+        *table(joint_rows(result["joints"], motion)),
     ]
     if result["joints"] != result["actuated"]:
         lines.append(f"torques, in this order: {listed(result['actuated'])}")
     if result["passive"]:
-        lines += ["passive joints, solved from the loops:", *_joints(result["passive"], motion)]
+        lines += [
+            "passive joints, solved from the loops:",
+            *table(joint_rows(result["passive"], motion)),
+        ]
     if result["sensed"]:
         lines.append(
             f"joints with a sensor, which follow the motors' in q: {listed(result['sensed'])}"
         )
     followers = [name for name, each in motion.items() if each["follows"]]
     if followers:
-        lines += ["joints that follow others:", *_joints(followers, motion)]
+        lines += ["joints that follow others:", *table(joint_rows(followers, motion))]
         lines += [
             f"  {name} = "
             + " + ".join(f"{ratio:g} {master}" for master, ratio in motion[name]["follows"].items())
@@ -257,7 +255,7 @@ def text(result: dict[str, Any]) -> str:
             nearest = ", ".join(f"{key}: {x:.6g}" for key, x in link["nearest_inertia"].items())
             lines.append(f"    nearest possible body of {name}: inertia: {{{nearest}}}")
     if result["rotors"]:
-        lines += ["rotors:", *_rotors(result["rotors"])]
+        lines += ["rotors:", *table(rotor_rows(result["rotors"]))]
     lines += [
         f"gear without rotor inertia: {name}: {_ratios(ratios)}"
         for name, ratios in result["gears"].items()
@@ -270,7 +268,7 @@ def text(result: dict[str, Any]) -> str:
             f"closure error at home {at_home['miss_at_home']:.2g}, condition number "
             f"{at_home['condition_at_home']:.3g}",
             f"assembly modes with the motors there: {len(result['assembly_modes'])}",
-            *modes_table(result["assembly_modes"], "mode"),
+            *modes_table(result["assembly_modes"]),
         ]
     for name, difference in result["disagreement"].items():
         by_joint = result["disagreement_by_joint"][name]
@@ -284,9 +282,10 @@ def text(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _joints(names: list[str], motion: dict[str, Any]) -> list[str]:
+def joint_rows(names: list[str], motion: dict[str, Any]) -> list[list[str]]:
     """A table of joints: position limits in rad or m, rates per s, torques in N·m or N."""
-    rows = [["", "type", "from", "to", "velocity", "torque or force", "gear ratio"]]
+    head = ["", "type", "from", "to", "velocity", "torque or force", "gear ratio", "friction"]
+    rows = []
     for k, name in enumerate(names, start=1):
         each = motion[name]
         length = "m" if each["type"] == "prismatic" else "rad"
@@ -300,9 +299,19 @@ def _joints(names: list[str], motion: dict[str, Any]) -> list[str]:
                 _quantity(each["velocity"], f"{length}/s"),
                 _quantity(each["effort"], force),
                 _quantity(each["gear_ratio"], "").rstrip(),
+                _rubs(each["friction"]),
             ]
         )
-    return table(rows)
+    return _with_friction([head, *rows])
+
+
+def _rubs(law: dict[str, float]) -> str:
+    return ", ".join(f"{key.replace('_', ' ')} {x:.4g}" for key, x in law.items() if x)
+
+
+def _with_friction(rows: list[list[str]]) -> list[list[str]]:
+    """The table, without its last column if there is no friction."""
+    return rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows]
 
 
 def _quantity(value: float | None, unit: str) -> str:
@@ -325,18 +334,14 @@ def _links(links: dict[str, Any]) -> list[str]:
     return table(rows)
 
 
-def _rotors(rotors: dict[str, Any]) -> list[str]:
+def rotor_rows(rotors: dict[str, Any]) -> list[list[str]]:
+    """A table of rotors."""
     rows = [["", "on", "gear ratio", "mass [kg]", "inertia about its axis [kg m²]", "friction"]]
     for name, rotor in rotors.items():
         ratios = _ratios(rotor["gear_ratios"]) or "does not turn"
-        rows.append(
-            [name, rotor["mount"], ratios, f"{rotor['mass']:.4g}", f"{rotor['axial_inertia']:.4g}"]
-        )
-        rubs = {key.replace("_", " "): x for key, x in rotor["friction"].items() if x}
-        rows[-1].append(", ".join(f"{key} {x:.4g}" for key, x in rubs.items()))
-    if not any(row[-1] for row in rows[1:]):
-        rows = [row[:-1] for row in rows]
-    return table(rows)
+        numbers = f"{rotor['mass']:.4g}", f"{rotor['axial_inertia']:.4g}"
+        rows.append([name, rotor["mount"], ratios, *numbers, _rubs(rotor["friction"])])
+    return _with_friction(rows)
 
 
 def _ratios(ratios: dict[str, float]) -> str:

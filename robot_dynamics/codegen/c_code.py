@@ -28,6 +28,15 @@ FORMS = {
     "mul": "{} * {}",
     "div": "{} / {}",
 }
+"""Operations as C, Python and other languages write them; all others are functions of one value"""
+
+
+def constant_or_name(operand: Operand, literal: str = "{}") -> str:
+    """The name of an instruction's value, v<place>, or a constant, in brackets if negative."""
+    if isinstance(operand, int):
+        return f"v{operand}"
+    text = literal.format(repr(operand))
+    return text if operand >= 0 else f"({text})"
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ class CCode:
         self._prefix = prefix
         self._dialect = dialect
         self._angle_of = _angles(program)
-        self._places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
+        self._places = program.places
         self._live = self._needed(program.outputs, through_angles=False)
         self._parts = self._divided()
         self._handed_on = self._crossing()
@@ -198,10 +207,7 @@ class CCode:
         return f"    const {self._dialect.type} v{place} = {expression};"
 
     def _value(self, operand: Operand) -> str:
-        if isinstance(operand, int):
-            return f"v{operand}"
-        text = self._dialect.literal.format(repr(operand))
-        return text if operand >= 0 else f"({text})"
+        return constant_or_name(operand, self._dialect.literal)
 
     def _result(self, operand: Operand) -> str:
         value = self._value(operand)

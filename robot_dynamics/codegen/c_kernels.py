@@ -10,7 +10,7 @@ from .guard import lacking
 from .recorder import Program
 
 
-def single_files(program: Program, count: int = 1, shared: int = 1) -> list[str]:
+def single_files(program: Program, count: int = 1) -> list[str]:
     """The C files of `kernel(x, out)` for one state; x[i] is the program's vector i.
 
     A nan in the state makes all results nan, so the program itself needs no guard.
@@ -18,7 +18,6 @@ def single_files(program: Program, count: int = 1, shared: int = 1) -> list[str]
     Args:
         program: the program, without a guard.
         count: the number of files, at most.
-        shared: the number of vectors at the end that are parameters instead of states.
     """
     code = CCode(program, SCALAR)
     room = f"({max(code.angles, 1)} + LANES - 1) / LANES * LANES"
@@ -33,7 +32,7 @@ def single_files(program: Program, count: int = 1, shared: int = 1) -> list[str]
             f"sincos_all(angle, sin_, cos_, {code.angles});",
         ]
     lines += code.constants + code.calls
-    doubts = lacking(program, len(program.sizes) - shared)
+    doubts = lacking(program, len(program.sizes) - 1)
     if doubts:
         lines += [
             f"const double doubt = {' + '.join(f'0.0 * x[{i}][{j}]' for i, j in doubts)};",
@@ -45,28 +44,30 @@ def single_files(program: Program, count: int = 1, shared: int = 1) -> list[str]
     return _files(code, head, lines, count, "#define FEW_LANES\n")
 
 
-def batch_files(program: Program, count: int = 1, shared: int = 1) -> list[str]:
+def batch_files(program: Program, count: int = 1) -> list[str]:
     """The C files of `kernel(x, out, count)` for rows of states, computed several at a time.
 
-    x[i] is (count, sizes[i]), or (sizes[i],) for the last `shared` vectors; out is (count, …).
+    x[i] is (count, sizes[i]), but (sizes[i],) for the last vector, the parameters; out is
+    (count, …).
     A nan in a state makes its row nan, so the program itself needs no guard.
 
     Args:
         program: the program, without a guard.
         count: the number of files, at most.
-        shared: the number of vectors at the end that are parameters instead of states.
     """
     code = CCode(program, LANES)
     sizes, ends = program.sizes, len(program.outputs)
-    rows = range(len(sizes) - shared)
+    rows = range(len(sizes) - 1)
     lines = [
         *(f"lanes x{i}[{max(size, 1)}];" for i, size in enumerate(sizes)),
         f"const lanes *const x[] = {{{', '.join(f'x{i}' for i in range(len(sizes)))}}};",
         f"lanes out[{max(ends, 1)}], w[{max(code.handed_on, 1)}];",
         f"lanes sin_[{max(code.angles, 1)}], cos_[{max(code.angles, 1)}];",
     ]
-    for i in range(len(rows), len(sizes)):
-        lines += [f"for (int j = 0; j < {sizes[i]}; j++)", f"    x{i}[j] = all(states[{i}][j]);"]
+    lines += [
+        f"for (int j = 0; j < {sizes[-1]}; j++)",
+        f"    x{len(rows)}[j] = all(states[{len(rows)}][j]);",
+    ]
     # most entries of a regressor are zero, and nothing is computed for them
     zero = ["01"[not isinstance(end, int) and end == 0.0] for end in program.outputs]
     known = "zero" if "1" in zero else "0"

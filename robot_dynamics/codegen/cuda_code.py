@@ -7,9 +7,7 @@ consist of fixed letters and numbers: nothing from a description enters it.
 
 from __future__ import annotations
 
-from typing import Any
-
-from .c_code import FORMS
+from .c_code import FORMS, constant_or_name
 from .recorder import Program
 
 NAME = "program"
@@ -29,7 +27,7 @@ def source(program: Program) -> str:
     The arrays are double, in row-major order: (count, size) for each vector, (count, results) for
     out.
     """
-    places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
+    places = program.places
     arguments = [f"const double *__restrict__ x{i}" for i in range(len(program.sizes))]
     arguments += ["double *__restrict__ out", "const long long count"]
     lines = [
@@ -48,13 +46,7 @@ def source(program: Program) -> str:
             value = f"x{vector}[{entry}]"
         else:
             name = "sign_" if operation == "sign" else operation
-            value = FORMS.get(operation, f"{name}({{}})").format(*map(_operand, operands))
+            value = FORMS.get(operation, f"{name}({{}})").format(*map(constant_or_name, operands))
         lines.append(f"    const double v{place} = {value};")
-    lines += [f"    out[{k}] = {_operand(end)};" for k, end in enumerate(program.outputs)]
+    lines += [f"    out[{k}] = {constant_or_name(end)};" for k, end in enumerate(program.outputs)]
     return "\n".join([*lines, "}", ""])
-
-
-def _operand(operand: Any) -> str:
-    if isinstance(operand, int):
-        return f"v{operand}"
-    return repr(float(operand)) if operand >= 0 else f"({float(operand)!r})"

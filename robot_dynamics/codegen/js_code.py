@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from .c_code import FORMS as SPACED
 from .recorder import Operand, Program
 
-FORMS = {
-    "neg": "-{}",
-    "add": "{}+{}",
-    "sub": "{}-{}",
-    "mul": "{}*{}",
-    "div": "{}/{}",
-}
+FORMS = {operation: form.replace(" ", "") for operation, form in SPACED.items()}
 """Other operations are functions of the same name in Math"""
 
 
@@ -36,7 +31,7 @@ DEEPEST = 12
 class _Printer:
     def __init__(self, program: Program):
         self._program = program
-        self._places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
+        self._places = program.places
         uses = Counter(
             x
             for operation, *operands in program.instructions

@@ -16,22 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..scalar import exp
+from .c_code import FORMS, constant_or_name
 from .recorder import Operand, Program
-
-FORMS = {
-    "neg": "-{}",
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "div": "{} / {}",
-    "sin": "sin({})",
-    "cos": "cos({})",
-    "tanh": "tanh({})",
-    "exp": "exp({})",
-    "sqrt": "sqrt({})",
-    "atan": "atan({})",
-    "sign": "sign({})",
-}
 
 
 def source(program: Program, shared: int = 0) -> str:
@@ -53,17 +39,11 @@ def source(program: Program, shared: int = 0) -> str:
     ]
     for place, (operation, *arguments) in enumerate(program.instructions):
         if operation != "input":
-            form = FORMS[operation].format(*_named(program, arguments))
-            lines.append(f"        v{place} = {form}")
+            form = FORMS.get(operation, f"{operation}({{}})")
+            lines.append(f"        v{place} = {form.format(*_named(program, arguments))}")
     ends = "".join(f"{end}, " for end in _named(program, program.outputs))
     lines += [f"        return ({ends.strip()})", "    return function"]
     return "\n".join(lines) + "\n"
-
-
-def compile_program(program: Program) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The program as (a function of floats, a function of arrays), one argument for each input."""
-    over_floats, over_arrays = (bind() for bind in compile_text(source(program)))
-    return over_floats, over_arrays
 
 
 def compile_text(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -86,10 +66,9 @@ def _code(text: str) -> CodeType:
 
 def _named(program: Program, operands: Any) -> list[str]:
     def name(operand: Operand) -> str:
-        if isinstance(operand, int):
-            instruction = program.instructions[operand]
-            return f"x{instruction[1]}" if instruction[0] == "input" else f"v{operand}"
-        return repr(operand) if operand >= 0 else f"({operand!r})"
+        if isinstance(operand, int) and program.instructions[operand][0] == "input":
+            return f"x{program.instructions[operand][1]}"
+        return constant_or_name(operand)
 
     return [name(operand) for operand in operands]
 

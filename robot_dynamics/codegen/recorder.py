@@ -52,6 +52,11 @@ class Program:
         return sum(self.sizes)
 
     @property
+    def places(self) -> list[tuple[int, int]]:
+        """(vector, entry) of each input scalar."""
+        return [(i, j) for i, size in enumerate(self.sizes) for j in range(size)]
+
+    @property
     def operations(self) -> int:
         """The number of arithmetic operations and function calls, without inputs."""
         return sum(instruction[0] != "input" for instruction in self.instructions)

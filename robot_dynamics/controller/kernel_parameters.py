@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..mechanism import Inertial, Mechanism
+from ..mechanism.mechanism import inertia_matrix, point_inertia
 from ..mechanism.transform import with_payload
 from ..scalar import Floats
 
@@ -83,18 +84,14 @@ class Parameters:
 def moments(body: Inertial) -> Floats:
     """The moments π (10,) of a body, about the origin of the frame in which its centre of mass is
     given."""
-    c = np.asarray(body.center_of_mass, dtype=float)
-    # I about the origin: I + m (cᵀc 1 - c cᵀ)
-    I = np.asarray(body.inertia, dtype=float) + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
-    return np.array([body.mass, *(body.mass * c), *(I[i, j] for i, j in _ENTRIES)])
+    I = body.inertia_about_origin
+    return np.array([body.mass, *body.first_moment, *(I[i, j] for i, j in _ENTRIES)], dtype=float)
 
 
 def _body(pi: Floats) -> Inertial:
     """The inverse of `moments`, for a mass other than zero."""
     m, c = float(pi[0]), pi[1:4] / pi[0]
-    xx, yy, zz, xy, xz, yz = pi[4:]
-    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Inertial(m, c, I - m * (c @ c * np.eye(3) - np.outer(c, c)))
+    return Inertial(m, c, inertia_matrix(*pi[4:]) - point_inertia(m, c))
 
 
 def _load(
@@ -129,9 +126,8 @@ def _load(
         raise InputError(f"{link}: a payload enters more than one body", name="link", value=link)
 
     def as_moments(p: Floats) -> Floats:
-        m, x, y, z, xx, yy, zz, xy, xz, yz = p[block : block + MOMENTS]
-        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        return moments(Inertial(m, np.array([x, y, z]), I))
+        m, x, y, z, *entries = p[block : block + MOMENTS]
+        return moments(Inertial(m, np.array([x, y, z]), inertia_matrix(*entries)))
 
     start = as_moments(before)
     columns = np.array([as_moments(each) - start for each in with_one]).T

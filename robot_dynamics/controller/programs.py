@@ -84,9 +84,7 @@ class Programs:
     """The order of the torques"""
     kernels: dict[str, Kernel]
     parameters: tuple[Parameters, ...]
-    closure: Closure | None
-    shares: bool
-    """Are there more motors than degrees of freedom?"""
+    closure: Closure | None = None
     sensed: tuple[str, ...] = ()
     """The passive joints with a sensor"""
     reading: Closure | None = None
@@ -203,8 +201,6 @@ def _of_tree(request: Request, links: tuple[str, ...]) -> Programs:
         mechanism.actuated_names,
         found.kernels,
         tuple(found.parameters),
-        None,
-        False,
     )
 
 
@@ -242,7 +238,6 @@ def _of_closed_chain(request: Request, links: tuple[str, ...]) -> Programs:
         found.kernels,
         tuple(found.parameters),
         _closure(chain),
-        model.sharing is not None,
         sensed,
         reading,
     )

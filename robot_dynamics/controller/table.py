@@ -12,6 +12,7 @@ import numpy as np
 from ..dynamics.inverse_dynamics import InverseDynamics
 from ..formulations.equations import TERMS
 from ..mechanism import Inertial
+from ..mechanism.mechanism import inertia_matrix
 from .programs import Programs, Request
 
 ROWS = 12
@@ -148,5 +149,5 @@ def read_table(request: Request, rows: Sequence[Row]) -> list[ReadRow]:
 
 
 def _body(numbers: tuple[float, ...]) -> Inertial:
-    m, x, y, z, xx, yy, zz, xy, xz, yz = numbers
-    return Inertial(m, np.array([x, y, z]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    m, x, y, z, *moments = numbers
+    return Inertial(m, np.array([x, y, z]), inertia_matrix(*moments))

@@ -24,8 +24,10 @@ FUNCTIONS = ("sin", "cos", "tan", "sqrt", "exp")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 RESERVED = ("pi", *FUNCTIONS)
 
-SCALARS = ("theta", "d", "a", "alpha", "mass")
-BODIES = ("center_of_mass", "inertia")
+SEVERAL = ("center_of_mass", "inertia", "friction")
+"""Entries of a link, the base or a rotor that consist of several numbers"""
+NUMBERS = ("theta", "d", "a", "alpha", "mass", "gear_ratio", *SEVERAL)
+"""Entries that may contain expressions"""
 
 Entry = tuple[Any, Any, str, tuple[Step, ...]]
 """(mapping or list, key, its name in `Mechanism.notation`, its path in the document)"""
@@ -198,35 +200,23 @@ def _places(entries: Mapping[str, Any]) -> Iterator[Entry]:
     if isinstance(gravity, list):
         yield from ((gravity, k, "gravity", ("gravity", k)) for k in range(len(gravity)))
     if isinstance(entries.get("base_inertial"), dict):
-        yield from _body(entries["base_inertial"], "base_inertial", ("mass",), ("base_inertial",))
+        yield from _body(entries["base_inertial"], "base_inertial", ("base_inertial",))
     links = entries.get("links")
     for i, link in enumerate(links if isinstance(links, Sequence) else ()):
         if not isinstance(link, dict):
             continue
-        name, joint, rotor = link.get("name"), link.get("joint"), link.get("rotor")
-        path = ("links", i)
-        yield from _body(link, str(name), SCALARS, path)
-        yield from _law(link, str(name), path)
+        joint, rotor = link.get("joint"), link.get("rotor")
+        yield from _body(link, str(link.get("name")), ("links", i))
         if isinstance(rotor, dict) and isinstance(joint, dict):
-            owner, inner = f"{joint.get('name')}.rotor", (*path, "rotor")
-            yield from _body(rotor, owner, ("mass", "gear_ratio"), inner)
-            yield from _law(rotor, owner, inner)
+            yield from _body(rotor, f"{joint.get('name')}.rotor", ("links", i, "rotor"))
 
 
-def _law(entries: dict[str, Any], owner: str, path: tuple[Step, ...]) -> Iterator[Entry]:
-    law = entries.get("friction")
-    if isinstance(law, dict):
-        for key in law:
-            yield law, key, f"{owner}.friction.{key}", (*path, "friction", key)
-
-
-def _body(
-    entries: dict[str, Any], owner: str, scalars: Sequence[str], path: tuple[Step, ...]
-) -> Iterator[Entry]:
-    yield from ((entries, key, f"{owner}.{key}", (*path, key)) for key in scalars if key in entries)
-    for key in BODIES:
-        inner = entries.get(key)
-        if isinstance(inner, list):
+def _body(entries: dict[str, Any], owner: str, path: tuple[Step, ...]) -> Iterator[Entry]:
+    for key in (key for key in NUMBERS if key in entries):
+        inner = entries[key]
+        if key not in SEVERAL:
+            yield entries, key, f"{owner}.{key}", (*path, key)
+        elif isinstance(inner, list):
             steps = range(len(inner))
             yield from ((inner, k, f"{owner}.{key}[{k}]", (*path, key, k)) for k in steps)
         elif isinstance(inner, dict):

@@ -127,8 +127,3 @@ def sequence(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise wrong(DescriptionError, where, value, "a list")
     return value
-
-
-def inertia_matrix(ixx: float, iyy: float, izz: float, ixy: float, ixz: float, iyz: float) -> Array:
-    """The inertia tensor (3, 3), with off-diagonal entries as in URDF: ixy is -∫ x y dm."""
-    return array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])

@@ -14,47 +14,29 @@ from .xml_text import first_tag
 BLANKS = "\ufeff \t\r\n"
 ENDINGS = (".urdf", ".xacro", ".sdf", ".xml")
 NAMES = {"urdf": "URDF", "mujoco": "MJCF", "sdf": "SDF"}
+READERS = {"urdf": urdf.read, "mujoco": mujoco_model.read, "sdf": sdf.read}
 
 
-def read(file: Path, *, strict: bool = False) -> Mechanism:
-    """The mechanism of a URDF, xacro, SDF or MJCF file, recognised by its first element.
+def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
+    """The mechanism of a URDF, xacro, SDF or MJCF, recognised by its first element.
 
     Args:
-        file: path of the file.
+        source: the path, or the text (not of a xacro).
+        where: what messages call it.
         strict: raise an error instead of warnings.
 
     Raises:
         DescriptionError: another extension, or an error of the format's reader.
     """
-    ending = file.suffix.lower()
-    if ending not in ENDINGS:
+    form = "urdf"
+    if isinstance(source, str):
+        form = form_of(source)
+    elif (ending := source.suffix.lower()) not in ENDINGS:
         expected = ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)"
-        raise wrong(DescriptionError, f"{file.name}: the file's extension", ending, expected)
-    form = "urdf" if ending == ".xacro" else form_of(read_text(file))
-    if form == "urdf":
-        return urdf.read(file, strict=strict)
-    if form == "sdf":
-        return sdf.read(file, file.name, strict=strict)
-    return mujoco_model.read(file, file.name, strict=strict)
-
-
-def of_text(text: str, where: str, *, strict: bool = False) -> Mechanism:
-    """The mechanism of a URDF, SDF or MJCF text.
-
-    Args:
-        text: the text.
-        where: what messages call it.
-        strict: raise an error instead of warnings.
-
-    Raises:
-        DescriptionError: an error of the format's reader.
-    """
-    form = form_of(text)
-    if form == "urdf":
-        return urdf.parse(text, where, strict=strict)
-    if form == "sdf":
-        return sdf.read(text, where, strict=strict)
-    return mujoco_model.read(text, where, strict=strict)
+        raise wrong(DescriptionError, f"{where}: the file's extension", ending, expected)
+    elif ending != ".xacro":
+        form = form_of(read_text(source))
+    return READERS[form](source, where, strict=strict)
 
 
 def form_of(text: str) -> str:

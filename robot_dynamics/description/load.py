@@ -54,19 +54,17 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     if reference.lstrip(formats.BLANKS).startswith("<"):
         form = formats.NAMES[formats.form_of(reference)]
         return _loaded(reference, strict, f"the {form} text")
-    return _loaded(find(reference), strict)
+    file = find(reference)
+    return _loaded(file, strict, file.name)
 
 
-def _loaded(source: str | Path, strict: bool, where: str = TEXT) -> Mechanism:
+def _loaded(source: str | Path, strict: bool, where: str) -> Mechanism:
     """The mechanism of a path or a text; errors name the line if it is known."""
     try:
-        if isinstance(source, str):
-            made = formats.of_text(source, where, strict=strict)
-            return finished(made, where, strict, source)
-        if source.suffix.lower() in (".yaml", ".yml"):
+        if isinstance(source, Path) and source.suffix.lower() in (".yaml", ".yml"):
             mechanism, origins = yaml_file.read(source, strict=strict)
-            return finished(mechanism, source.name, strict, source, origins)
-        return finished(formats.read(source, strict=strict), source.name, strict, source)
+            return finished(mechanism, where, strict, source, origins)
+        return finished(formats.read(source, where, strict=strict), where, strict, source)
     except DescriptionError as error:
         raise located(error, source) from None
 
@@ -93,7 +91,7 @@ def load_urdf_text(text: str) -> Mechanism:
             DescriptionError, TEXT, shortened(text.lstrip(formats.BLANKS)), "XML: it begins with <"
         )
     try:
-        return finished(urdf.parse(text, TEXT), TEXT, False, text)
+        return finished(urdf.read(text, TEXT), TEXT, False, text)
     except DescriptionError as error:
         raise located(error, text) from None
 

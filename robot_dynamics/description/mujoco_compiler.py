@@ -84,7 +84,10 @@ def library() -> Any:
         import mujoco
     except ImportError:
         raise BackendError(
-            "MuJoCo reads MJCF and is not installed: pip install 'robot_dynamics[sim]'"
+            "MuJoCo, which reads MJCF and simulates robots, is missing: "
+            "pip install 'robot_dynamics[sim]'",
+            name="mujoco",
+            expected="an installed mujoco",
         ) from None
     return mujoco
 

@@ -98,14 +98,11 @@ class _Reader:
         weightless = model.opt.disableflags & int(self.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
         for body in range(1, model.nbody):
             self._body(body)
-        couplings = dict(self._followers())
+        self._couplings = couplings = dict(self._followers())
         self.links = [
-            replace(link, joint=replace(link.joint, coupling=couplings[link.joint.name]))
-            if link.joint.name in couplings
-            else link
+            replace(link, joint=replace(link.joint, coupling=couplings.get(link.joint.name)))
             for link in self.links
         ]
-        self._couplings = couplings
         loops = tuple(self._loops())
         self._tendons()
         rotors, efforts, driven = self._actuators()
@@ -166,16 +163,10 @@ class _Reader:
         model = self.model
         name, parent = self.bodies[body], self.bodies[model.body_parentid[body]]
         # X = X_parent · T(pos) R(quat) · Π_j T(p_j) · motion_j · T(-p_j) with the anchors p_j
-        before = Pose(
-            rotation_quaternion(*model.body_quat[body]), array(model.body_pos[body].tolist())
-        )
-        inertial = Inertial(
-            float(model.body_mass[body]), np.zeros(3), np.diag(model.body_inertia[body])
-        ).seen_from(
-            Pose(
-                rotation_quaternion(*model.body_iquat[body]), array(model.body_ipos[body].tolist())
-            )
-        )
+        before = _pose(model.body_quat[body], model.body_pos[body])
+        mass, moments = float(model.body_mass[body]), np.diag(model.body_inertia[body])
+        principal = _pose(model.body_iquat[body], model.body_ipos[body])
+        inertial = Inertial(mass, np.zeros(3), moments).seen_from(principal)
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         if not count:
             joint = Joint(self._free_name(f"{name}_fixed"), "fixed", origin=before)
@@ -364,7 +355,7 @@ class _Reader:
                     ]
                 else:
                     # the pose of body 2 in body 1
-                    pose = Pose(rotation_quaternion(*data[6:10]), array(data[3:6].tolist()))
+                    pose = _pose(data[6:10], data[3:6])
                     sides = [Attachment(self.bodies[one], pose), Attachment(self.bodies[two])]
                 name = self._name("EQUALITY", k) or f"loop{k}"
                 if moved := [side.link for side in sides if side.link in self._mocap()]:
@@ -380,9 +371,7 @@ class _Reader:
 
     def _site(self, site: int) -> Attachment:
         model = self.model
-        pose = Pose(
-            rotation_quaternion(*model.site_quat[site]), array(model.site_pos[site].tolist())
-        )
+        pose = _pose(model.site_quat[site], model.site_pos[site])
         return Attachment(self.bodies[model.site_bodyid[site]], pose)
 
     def _active(self, kind: int) -> Iterator[int]:
@@ -413,7 +402,7 @@ class _Reader:
 
     def _actuators(self) -> tuple[tuple[Rotor, ...], dict[str, float], set[str]]:
         """(gears as massless rotors, effort limits by joint, joints with a motor)"""
-        model, on_joint = self.model, self.mujoco.mjtTrn.mjTRN_JOINT
+        model, kinds = self.model, self.mujoco.mjtTrn
         mounts = {link.joint.name: link.parent for link in self.links}
         efforts = {
             name: float(np.abs(model.jnt_actfrcrange[k]).max())
@@ -422,35 +411,33 @@ class _Reader:
         }
         rotors, driven = [], set()
         for k in range(model.nu):
-            joint = int(model.actuator_trnid[k, 0])
+            transmission, target = model.actuator_trntype[k], int(model.actuator_trnid[k, 0])
             name = self._name("ACTUATOR", k) or f"actuator{k}"
             gear, what = float(model.actuator_gear[k, 0]), f"actuator {name!r}"
-            if model.actuator_trntype[k] != on_joint:
-                kind = self.mujoco.mjtTrn(int(model.actuator_trntype[k]))
-                self._leave_out(f"{what}: transmission", kind.name)
-                on_tendon = kind == self.mujoco.mjtTrn.mjTRN_TENDON
-                if on_tendon and (ratios := self._turned(joint)):
-                    self._shaft(what, "actuator", k, {j: gear * r for j, r in ratios.items()})
-                elif acts := self._nonzero(("actuator_armature", "actuator_damping"), k):
-                    self._leave_out(f"{what}: armature, damping", acts)
+            joint, turned = "", None
+            if transmission == kinds.mjTRN_JOINT:
+                joint = self.joints[target]
+                follows = self._couplings.get(joint)
+                driven.update([name for name, _ in follows.ratios] if follows else [joint])
+                turned = {joint: 1.0} if joint in mounts else None  # else a ball or free joint
+            else:
+                self._leave_out(f"{what}: transmission", kinds(int(transmission)).name)
+                if transmission == kinds.mjTRN_TENDON:
+                    turned = self._turned(target)
+            if turned:
+                self._shaft(what, "actuator", k, {j: gear * r for j, r in turned.items()})
+            elif acts := self._nonzero(("actuator_armature", "actuator_damping"), k):
+                self._leave_out(f"{what}: armature, damping", acts)
+            if not turned or not joint:
                 continue
-            follows = self._couplings.get(self.joints[joint])
-            masters = [name for name, _ in follows.ratios] if follows else [self.joints[joint]]
-            driven.update(masters)
-            if self.joints[joint] not in mounts:  # a ball or free joint
-                if acts := self._nonzero(("actuator_armature", "actuator_damping"), k):
-                    self._leave_out(f"{what}: armature, damping", acts)
-                continue
-            self._shaft(what, "actuator", k, {self.joints[joint]: gear})
             self._check_order(f"{what}: forcerange", model.actuator_forcerange[k])
             if model.actuator_forcelimited[k]:
                 most = abs(gear) * float(np.abs(model.actuator_forcerange[k]).max())
-                efforts.setdefault(self.joints[joint], most)
+                efforts.setdefault(joint, most)
             if gear not in (0.0, 1.0):
-                own = ((self.joints[joint], gear),)
                 # it has no mass, so its mount matters only in that it must not turn it
-                mount = self.bodies[0] if follows else mounts[self.joints[joint]]
-                rotor = Rotor(name, mount, Pose(), own, Inertial())
+                mount = self.bodies[0] if joint in self._couplings else mounts[joint]
+                rotor = Rotor(name, mount, Pose(), ((joint, gear),), Inertial())
                 rotors.append(self._independent(rotor))
         return (
             tuple(each for each in rotors if each.ratios),
@@ -500,6 +487,10 @@ class _Reader:
         while name in self.joints:
             name += "_"
         return name
+
+
+def _pose(quaternion: Any, position: Any) -> Pose:
+    return Pose(rotation_quaternion(*quaternion), array(position.tolist()))
 
 
 def _check_size(rows: Iterable[Any], places: Iterable[Place], what: str) -> None:

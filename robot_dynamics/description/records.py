@@ -9,11 +9,11 @@ from typing import Any
 
 from ..errors import DescriptionError, Place, choices, wrong
 from ..mechanism import JOINT_TYPES, LOOP_TYPES, Attachment, Friction, Inertial, Limits, Pose
+from ..mechanism.mechanism import inertia_matrix
 from .compound import PARTS
 from .fields import (
     LARGEST,
     LONGEST_NAME,
-    inertia_matrix,
     mapping,
     number,
     numbers,

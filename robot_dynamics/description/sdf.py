@@ -30,9 +30,10 @@ from ..mechanism import (
     Mechanism,
     Pose,
 )
+from ..mechanism.mechanism import inertia_matrix
 from ..scalar import Array, array, rotation_quaternion, rotation_to
 from .compound import split
-from .fields import inertia_matrix, number, numbers, unknown
+from .fields import number, numbers, unknown
 from .fields import text as name_of
 from .files import read_text
 from .mimics import mimicking

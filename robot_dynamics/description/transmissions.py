@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from lxml import etree
@@ -38,7 +39,7 @@ def gear_ratios(root: etree._Element, where: Place) -> dict[str, tuple[tuple[str
             found = [*_reductions(transmission, at)]
             if found:
                 name = joints[0].get("name")
-                ratios[name] = ((name, _product(found)),)
+                ratios[name] = ((name, math.prod(found)),)
     # <ros2_control><joint name><param name="mechanicalReduction">50</param>
     for joint in root.iterfind("ros2_control/joint"):
         element = Named("joint", str(joint.get("name")))
@@ -80,7 +81,7 @@ def _reductions(element: etree._Element, at: Place) -> Iterator[float]:
 
 
 def _own_reduction(element: etree._Element, at: Place) -> float:
-    return _product([*_reductions(element, at)] or [1.0])
+    return math.prod(_reductions(element, at), start=1.0)
 
 
 def _ratio(element: etree._Element, at: Place) -> float:
@@ -88,10 +89,3 @@ def _ratio(element: etree._Element, at: Place) -> float:
     if ratio == 0:
         raise wrong(DescriptionError, at / REDUCTION_TAGS[0], ratio, "a number other than 0")
     return ratio
-
-
-def _product(factors: list[float]) -> float:
-    product = 1.0
-    for factor in factors:
-        product *= factor
-    return product

@@ -26,9 +26,10 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
+from ..mechanism.mechanism import inertia_matrix
 from ..scalar import array, rotation_to
 from .compound import PARTS, left_out, split
-from .fields import inertia_matrix, number, numbers, tolerate
+from .fields import number, numbers, tolerate
 from .fields import text as text_of
 from .mimics import mimicking
 from .order import no_name_twice, parents_first
@@ -63,27 +64,14 @@ COMPOUND = ("planar", "floating")
 WITHOUT_AXIS = ("fixed", "floating")
 
 
-def read(path: Path, *, strict: bool = False) -> Mechanism:
-    """The mechanism of a .urdf or .xacro file.
-
-    Args:
-        path: of the file.
-        strict: raise an error instead of warnings.
-
-    Raises:
-        DescriptionError: see `parse`.
-    """
-    return parse(read_urdf(path), path.name, strict=strict)
-
-
-def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
-    """The mechanism of a URDF text.
+def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
+    """The mechanism of a .urdf or .xacro file, or of a URDF text.
 
     Links are in the file's order, but parents first. `<mimic>` joints follow others, and gear
     ratios of transmissions become rotors without mass.
 
     Args:
-        text: the URDF.
+        source: the path, or the text.
         where: what messages call it.
         strict: raise an error instead of warnings.
 
@@ -95,7 +83,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         DescriptionWarning: a joint that mimics a missing one; it becomes independent.
     """
     where = Place(where)
-    root = parsed(text, where)
+    root = parsed(read_urdf(source) if isinstance(source, Path) else source, where)
     bounds = _limits(root, where)
     ratios = gear_ratios(root, where)
     robot = _parsed(_kept(root, where), where)

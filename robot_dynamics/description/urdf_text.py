@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
@@ -10,6 +11,8 @@ from xml.sax.saxutils import quoteattr
 
 from ..errors import DescriptionError
 from ..mechanism import Friction, Inertial
+
+_TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 
 
 @dataclass
@@ -134,13 +137,5 @@ def _elements(text: bytes) -> list[_Element]:
 
 def _tag_end(text: bytes, start: int) -> int:
     """The position after the > of the tag that begins at `start`, ignoring any > in quotes."""
-    quote = b""
-    for k in range(start, len(text)):
-        byte = text[k : k + 1]
-        if quote:
-            quote = b"" if byte == quote else quote
-        elif byte in (b'"', b"'"):
-            quote = byte
-        elif byte == b">":
-            return k + 1
-    return len(text)
+    found = _TAG.match(text, start)
+    return found.end() if found else len(text)

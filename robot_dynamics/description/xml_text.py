@@ -20,6 +20,8 @@ UNDECLARED = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 """The parser's complaint about a prefix, such as that of <sensor:camera>, that is not declared"""
 
 _BLANKS = re.compile(r"[\ufeff\s]*")
+_PROLOG = re.compile(r"[\ufeff\s]*(?:(?:<!--.*?-->|<\?.*?\?>)[\ufeff\s]*)*", re.DOTALL)
+"""Blanks, comments and processing instructions"""
 _TAG = re.compile(r"<([A-Za-z]+)[\s>/]")
 _DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
 
@@ -38,8 +40,7 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
     """
     try:
         # the declaration's encoding no longer applies, as the bytes have been decoded
-        start = _after_blanks(text, 0)
-        data = _DECLARATION.sub("", text[start:], count=1).encode()
+        data = _DECLARATION.sub("", _BLANKS.sub("", text, count=1), count=1).encode()
     except UnicodeEncodeError:
         raise DescriptionError(
             f"{where}: it contains an unpaired surrogate (half a character)"
@@ -91,39 +92,23 @@ def plain_text(element: etree._Element, where: str) -> str:
     return (element.text or "").strip()
 
 
-def _after_blanks(text: str, place: int) -> int:
-    found = _BLANKS.match(text, place)
-    return found.end() if found else place
-
-
-def _prolog_end(text: str) -> int:
-    """The position after blanks, comments and processing instructions; the text's length if one of
-    them does not end."""
-    place = 0
-    while True:
-        place = _after_blanks(text, place)
-        for opening, closing in (("<!--", "-->"), ("<?", "?>")):
-            if text.startswith(opening, place):
-                end = text.find(closing, place + len(opening))
-                if end < 0:
-                    return len(text)  # the parser reports what is wrong
-                place = end + len(closing)
-                break
-        else:
-            return place
+def _after_prolog(text: str) -> str:
+    """The text from the first element on, or from what else is neither a blank, a comment nor an
+    instruction."""
+    return _PROLOG.sub("", text, count=1)
 
 
 def first_tag(text: str) -> str:
     """The name of the first element, if it can be found without parsing; otherwise empty."""
-    found = _TAG.match(text, _prolog_end(text))
+    found = _TAG.match(_after_prolog(text))
     return found[1] if found else ""
 
 
 def _refuse_document_type(text: str, where: str) -> None:
     """Refuse a document type; only blanks, comments and instructions may precede the root."""
-    place = _prolog_end(text)
-    if text[place : place + 9].upper() == "<!DOCTYPE":
-        found = text[place : text.find(">", place) + 1]
+    rest = _after_prolog(text)
+    if rest[:9].upper() == "<!DOCTYPE":
+        found = rest[: rest.find(">") + 1]
         raise DescriptionError(
             f"{where}: found a document type {shown(found)}; entities are not read: "
             "write out what they stand for",

@@ -66,7 +66,9 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         raise DescriptionError(words, name=at, value=reference, expected=error.expected) from None
     if file.suffix.lower() in (".yaml", ".yml"):
         raise wrong(DescriptionError, at, reference, "a URDF, xacro, SDF or MJCF, not another YAML")
-    mechanism = _retyped(formats.read(file, strict=strict), found.get("joints", {}), where, strict)
+    mechanism = _retyped(
+        formats.read(file, file.name, strict=strict), found.get("joints", {}), where, strict
+    )
     mechanism = _measured(mechanism, found.get("inertials", {}), found.get("friction", {}), where)
     mechanism = _extras(mechanism, found, where, strict)
     own = {
@@ -231,7 +233,7 @@ def _joint(link: Mapping[str, Any], convention: str, at: Place) -> Joint:
     )
 
 
-def _rotor(item: Any, name: str, mount: str, at: Place, joint: str | None = None) -> Rotor:
+def _rotor(item: Any, name: str, mount: str, at: Place) -> Rotor:
     entries = mapping(item, ROTOR.keys, at)
     said = ROTOR.known(entries, at)
     body = inertial(entries, at)
@@ -244,7 +246,7 @@ def _rotor(item: Any, name: str, mount: str, at: Place, joint: str | None = None
         )
     ratios = said.get("gear_ratio", {})
     if not isinstance(ratios, dict):
-        ratios = {joint or name: ratios}
+        ratios = {name: ratios}
     return Rotor(
         name,
         said.get("mount", mount),

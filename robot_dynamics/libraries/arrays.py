@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from ..errors import InputError, wrong
 from .library import Closure, Definition
@@ -13,99 +15,60 @@ from .library import Closure, Definition
 
 def function(
     definition: Definition,
+    library: Any,
     functions: Mapping[str, Callable[[Any], Any]],
     broadcast: Callable[[list[Any]], list[Any]],
-    stack: Callable[[list[Any]], Any],
+    taken: Callable[[Any], Any] = lambda x: x,
 ) -> Callable[..., Any]:
     """A program as a function of a library's arrays.
 
     Args:
         definition: the program.
+        library: has `stack`, as NumPy.
         functions: see `Program.values`.
         broadcast: converts all values (arrays and numbers) to arrays of one shape and type.
-        stack: stacks arrays of one shape along a new last axis.
+        taken: converts an argument to an array.
     """
-    program = definition.program
+
+    def results(vectors: list[Any]) -> Iterable[Any]:
+        entries = [x[..., k] for x in vectors for k in range(x.shape[-1])]
+        # all results get the common shape and type of the arguments, even if they are constant
+        values = broadcast([*definition.evaluated(entries, functions), *entries])
+        for (_, shape), part in zip(definition.results, definition.parts(values), strict=True):
+            flat = library.stack(part, -1)
+            yield flat.reshape((*flat.shape[:-1], *shape))
+
+    return checked(definition, results, taken)
+
+
+def checked(
+    definition: Definition,
+    results: Callable[[list[Any]], Iterable[Any]],
+    taken: Callable[[Any], Any],
+) -> Callable[..., Any]:
+    """A function of arrays whose arguments are checked.
+
+    Args:
+        definition: has the names and sizes of the arguments.
+        results: computes the results from arrays of these sizes.
+        taken: converts an argument to an array.
+    """
+    arguments, sizes = definition.arguments, definition.program.sizes
 
     def call(*vectors: Any) -> Any:
-        if len(vectors) != len(program.sizes):
-            expected = f"{len(program.sizes)}: {', '.join(definition.arguments)}"
+        if len(vectors) != len(sizes):
+            expected = f"{len(sizes)}: {', '.join(arguments)}"
             raise wrong(InputError, f"{definition.name}: arguments", len(vectors), expected)
-        entries: list[Any] = []
-        for name, size, x in zip(definition.arguments, program.sizes, vectors, strict=True):
+        arrays = [*map(taken, vectors)]
+        for name, size, x in zip(arguments, sizes, arrays, strict=True):
             if x.ndim == 0 or x.shape[-1] != size:
                 raise wrong(InputError, name, tuple(x.shape), f"shape (…, {size})")
-            entries += [x[..., k] for k in range(size)]
-        # all results get the common shape and type of the arguments, even if they are constant
-        values = broadcast([*definition.evaluated(entries, functions), *entries])[
-            : len(program.outputs)
-        ]
-        results = []
-        for (_, shape), part in zip(definition.results, definition.parts(values), strict=True):
-            flat = stack(part)
-            results.append(flat.reshape((*flat.shape[:-1], *shape)))
-        return results[0] if len(results) == 1 else tuple(results)
+        found = tuple(results(arrays))
+        return found[0] if len(found) == 1 else found
 
     call.__name__ = definition.name
     shapes = ", ".join(f"{name} {('…', *shape)}" for name, shape in definition.results)
-    call.__doc__ = (
-        f"{definition.name}({', '.join(definition.arguments)}): vectors (…, n) → {shapes}."
-    )
-    return call
-
-
-def closing(
-    definition: Definition,
-    closure: Closure,
-    of: Callable[[Definition], Callable[..., Any]],
-    *,
-    like: Callable[[Any, Any], Any],
-    still: Callable[[Any], Any],
-    floor: Callable[[Any], Any],
-    where: Callable[..., Any],
-    joined: Callable[[list[Any]], Any],
-    repeated: Callable[[int, Callable[[Any, Any], Any], Any], Any],
-) -> Callable[..., Any]:
-    """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
-    loops itself.
-
-    Args:
-        definition: the program.
-        closure: how the other joints follow q.
-        of: converts a definition to a function of arrays.
-        like: (numbers, array) → the numbers as an array of the same type as the other.
-        still: excludes an array from differentiation.
-        floor: rounds down.
-        where: (condition, array, number) → the array where the condition holds, else the number.
-        joined: concatenates arrays along the last axis; the other axes broadcast.
-        repeated: (n, f, x) → x after x = f(i, x) for i from 0 to n - 1.
-    """
-    k, size = closure.known, len(closure.start)
-    followed, improved, whole = of(closure.followed), of(closure.improved), of(definition)
-
-    def call(q: Any, *state: Any) -> Any:
-        if q.ndim == 0 or q.shape[-1] != k:
-            raise wrong(InputError, "q", tuple(q.shape), f"shape (…, {k})")
-        fixed = still(q)
-        home = like(closure.home, q)
-        wraps = like([2 * math.pi * each for each in closure.wraps], q)
-        way = fixed - home
-        way = way - wraps * floor(way / (2 * math.pi) + 0.5)
-
-        def stride(i: Any, before: Any) -> Any:
-            memory = followed(home + way * closure.share(i + 1), before[..., :size])
-            sure = where(memory[..., closure.doubt : closure.doubt + 1] <= 1.0, before[..., size:],
-                         math.nan)  # fmt: skip
-            return joined([memory, sure])
-
-        zero = fixed[..., :1] * 0.0
-        last = repeated(closure.strides, stride, like([*closure.start, 0.0], q) + zero)
-        # nan if a stride was doubtful
-        u = still(last[..., closure.others] + last[..., size:])
-        u = improved(q, improved(q, u))
-        return whole(joined([q, u]), *state)
-
-    call.__name__, call.__doc__ = whole.__name__, whole.__doc__
+    call.__doc__ = f"{definition.name}({', '.join(arguments)}): vectors (…, n) → {shapes}."
     return call
 
 
@@ -114,3 +77,61 @@ def repeated(n: int, f: Callable[[Any, Any], Any], x: Any) -> Any:
     for i in range(n):
         x = f(i, x)
     return x
+
+
+def closing(
+    definition: Definition,
+    closure: Closure,
+    of: Callable[[Definition], Callable[..., Any]],
+    library: Any,
+    *,
+    like: Callable[[Any, Any], Any],
+    taken: Callable[[Any], Any] = lambda x: x,
+    still: Callable[[Any], Any] = lambda x: x,
+    repeated: Callable[[int, Callable[[Any, Any], Any], Any], Any] = repeated,
+) -> Callable[..., Any]:
+    """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
+    loops itself.
+
+    Args:
+        definition: the program.
+        closure: how the other joints follow q.
+        of: converts a definition to a function of arrays.
+        library: has `broadcast_to`, `concatenate`, `floor` and `where`, as NumPy.
+        like: (numbers, array) → the numbers as an array of the same type as the other.
+        taken: converts q to an array.
+        still: excludes an array from differentiation.
+        repeated: (n, f, x) → x after x = f(i, x) for i from 0 to n - 1.
+    """
+    k, size = closure.known, len(closure.start)
+    followed, improved, whole = of(closure.followed), of(closure.improved), of(definition)
+
+    def joined(*parts: Any) -> Any:
+        batch = np.broadcast_shapes(*(tuple(part.shape[:-1]) for part in parts))
+        wide = [library.broadcast_to(part, (*batch, part.shape[-1])) for part in parts]
+        return library.concatenate(wide, -1)
+
+    def call(q: Any, *state: Any) -> Any:
+        q = taken(q)
+        if q.ndim == 0 or q.shape[-1] != k:
+            raise wrong(InputError, "q", tuple(q.shape), f"shape (…, {k})")
+        fixed = still(q)
+        home = like(closure.home, q)
+        wraps = like([2 * math.pi * each for each in closure.wraps], q)
+        way = fixed - home
+        way = way - wraps * library.floor(way / (2 * math.pi) + 0.5)
+
+        def stride(i: Any, before: Any) -> Any:
+            memory = followed(home + way * closure.share(i + 1), before[..., :size])
+            kept = memory[..., closure.doubt : closure.doubt + 1] <= 1.0
+            return joined(memory, library.where(kept, before[..., size:], math.nan))
+
+        zero = fixed[..., :1] * 0.0
+        last = repeated(closure.strides, stride, like([*closure.start, 0.0], q) + zero)
+        # nan if a stride was doubtful
+        u = still(last[..., closure.others] + last[..., size:])
+        u = improved(q, improved(q, u))
+        return whole(joined(q, u), *state)
+
+    call.__name__, call.__doc__ = whole.__name__, whole.__doc__
+    return call

@@ -32,8 +32,8 @@ class Definition:
         values = self.program.values(entries, functions)
         return [value_of(end, values) for end in self.program.outputs]
 
-    def parts(self, entries: list[Any]) -> list[list[Any]]:
-        """The entries of all results, split by result."""
+    def parts(self, entries: Any) -> list[Any]:
+        """The entries of all results, split by result; what follows them is left out."""
         ends = [0, *accumulate(prod(shape) for _, shape in self.results)]
         return [entries[a:b] for a, b in pairwise(ends)]
 

@@ -111,6 +111,20 @@ class Described:
         tree = rotors_as_links(with_rotor_model(self.mechanism, self._choices.rotors))
         return [kinetic, self._choices.form.places.potential_energy(tree, q)]
 
+    def regressor(self, q: Array, qd: Array, qdd: Array) -> tuple[tuple[str, ...], Array]:
+        """(names (p,), Y (n, p)); see `Choices.regressor`."""
+        return self._choices.regressor(self.mechanism, q, qd, qdd)
+
+    def pose(self, link: str, q: Array) -> Array:
+        """The pose (4, 4) of a link's frame in the base frame."""
+        found: Array = self._choices.form.places.pose(self.mechanism, link, q)
+        return found
+
+    def jacobian(self, link: str, q: Array) -> Array:
+        """The Jacobian J (6, n) of the origin of a link's frame, on base axes."""
+        found: Array = self._choices.form.places.jacobian(self.mechanism, link, q)
+        return found
+
 
 class Linear:
     """The dynamics as tau = Y π, with the standard parameters π (p,) of any scalar. A mass may be

@@ -237,7 +237,7 @@ class Functions:
         Raises:
             InputError: an unknown link.
         """
-        return self._of_link("pose", self.choices.form.places.pose, (4, 4), link)
+        return self._of_link("pose", (4, 4), link)
 
     def jacobian(self, link: str) -> Callable[..., Any]:
         """The function (q) → J (6, n), with [ṗ; ω] = J q̇ for the origin of a link's frame, on base
@@ -249,7 +249,7 @@ class Functions:
         Raises:
             InputError: an unknown link.
         """
-        return self._of_link("jacobian", self.choices.form.places.jacobian, (6, self._n), link)
+        return self._of_link("jacobian", (6, self._n), link)
 
     # How the functions are made
 
@@ -277,9 +277,10 @@ class Functions:
         if "parameters" in self.arguments:
             raise wrong(InputError, name, "parameters as an argument", expected)
 
-    def _regressor(self, model: Described, *state: Array) -> Array:
-        names, Y = self.choices.regressor(model.mechanism, *state)
-        return Y[:, [names.index(name) for name in self.parameter_names]]
+    def _regressor(self, model: Described | Closed, *state: Array) -> Array:
+        names, Y = model.regressor(*state)
+        wanted: Array = Y[:, [names.index(name) for name in self.parameter_names]]
+        return wanted
 
     def _made(
         self,
@@ -291,19 +292,22 @@ class Functions:
     ) -> Callable[..., Any]:
         """A function of the state and of the arguments that it depends on."""
         more = [each for each in self.arguments if each in depends_on]
-        sizes = {"q": self._positions, "parameters": len(self.parameter_names), "gravity": 3}
+        sizes = {"q": self._positions, "tau": self._torques, "gravity": 3}
+        sizes["parameters"] = len(self.parameter_names)
 
         def recorded(*vectors: Array) -> Array:
             given = dict(zip(more, vectors[len(state) :], strict=True))
             return np.ravel(equations(self._model(**given), *vectors[: len(state)]))
 
         program = record(recorded, [sizes.get(each, self._n) for each in (*state, *more)])
-        definition = Definition(name, (*state, *more), tuple(results.items()), program)
+        return self._built(Definition(name, (*state, *more), tuple(results.items()), program))
+
+    def _built(self, definition: Definition) -> Callable[..., Any]:
         return self.library.function(definition)
 
     def _model(
         self, parameters: Array | None = None, gravity: Array | None = None
-    ) -> Described | Linear:
+    ) -> Described | Linear | Closed:
         mechanism = self.mechanism
         if gravity is not None:
             mechanism = replace(mechanism, gravity=gravity)
@@ -311,13 +315,10 @@ class Functions:
             return Described(mechanism, self.choices)
         return Linear(mechanism, self.choices, parameters)
 
-    def _of_link(
-        self, name: str, function: Callable[..., Array], shape: tuple[int, ...], link: str
-    ) -> Callable[..., Any]:
+    def _of_link(self, name: str, shape: tuple[int, ...], link: str) -> Callable[..., Any]:
         if link not in self.mechanism.index():
             raise wrong(InputError, "link", link, choices(self.mechanism.index()))
-        program = record(lambda q: np.ravel(function(self.mechanism, link, q)), [self._positions])
-        return self.library.function(Definition(name, ("q",), ((name, shape),), program))
+        return self._made(name, ("q",), {name: shape}, lambda m, q: getattr(m, name)(link, q), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,9 +336,16 @@ class ClosedFunctions(Functions):
     def _torques(self) -> int:
         return len(self.actuated_names)
 
+    @property
+    def _positions(self) -> int:
+        return len(self.chain.coordinate_names)
+
     @cached_property
     def _equations(self) -> Closed:
         return Closed(self.chain, self.choices)
+
+    def _model(self, parameters: Array | None = None, gravity: Array | None = None) -> Closed:  # noqa: ARG002
+        return self._equations
 
     @cached_property
     def _closure(self) -> Closure:
@@ -354,32 +362,5 @@ class ClosedFunctions(Functions):
             self.strides,
         )
 
-    def _regressor(self, model: Any, *state: Array) -> Array:
-        names, Y = model.regressor(*state)
-        wanted: Array = Y[:, [names.index(name) for name in self.parameter_names]]
-        return wanted
-
-    def _made(
-        self,
-        name: str,
-        state: tuple[str, ...],
-        results: Mapping[str, tuple[int, ...]],
-        equations: Callable[..., Any],
-        depends_on: tuple[str, ...] = ARGUMENTS,  # noqa: ARG002
-    ) -> Callable[..., Any]:
-        sizes = {"q": len(self.chain.coordinate_names), "tau": self._torques}
-
-        def recorded(*vectors: Array) -> Array:
-            return np.ravel(equations(self._equations, *vectors))
-
-        program = record(recorded, [sizes.get(each, self._n) for each in state])
-        definition = Definition(name, state, tuple(results.items()), program)
+    def _built(self, definition: Definition) -> Callable[..., Any]:
         return self.library.closing(definition, self._closure)
-
-    def _of_link(
-        self, name: str, function: Callable[..., Array], shape: tuple[int, ...], link: str
-    ) -> Callable[..., Any]:
-        del function
-        if link not in self.mechanism.index():
-            raise wrong(InputError, "link", link, choices(self.mechanism.index()))
-        return self._made(name, ("q",), {name: shape}, lambda m, q: getattr(m, name)(link, q))

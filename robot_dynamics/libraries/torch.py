@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -24,7 +23,7 @@ def _broadcast(values: list[Any]) -> list[Any]:
 
 def function(definition: Definition) -> Callable[..., Any]:
     """A program as a function of tensors (…, n)."""
-    return arrays.function(definition, _FUNCTIONS, _broadcast, partial(torch.stack, dim=-1))
+    return arrays.function(definition, torch, _FUNCTIONS, _broadcast)
 
 
 def closing(definition: Definition, closure: Closure) -> Callable[..., Any]:
@@ -34,15 +33,7 @@ def closing(definition: Definition, closure: Closure) -> Callable[..., Any]:
         definition,
         closure,
         function,
+        torch,
         like=lambda numbers, q: q.new_tensor(numbers),
         still=lambda x: x.detach(),
-        floor=torch.floor,
-        where=torch.where,
-        joined=_joined,
-        repeated=arrays.repeated,
     )
-
-
-def _joined(parts: list[Any]) -> Any:
-    batch = torch.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    return torch.cat([part.expand(*batch, part.shape[-1]) for part in parts], dim=-1)

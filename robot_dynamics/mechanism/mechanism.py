@@ -180,6 +180,13 @@ class Inertial(_Kept):
         return Inertial(mass, center, inertia)
 
 
+def inertia_matrix(
+    ixx: Scalar, iyy: Scalar, izz: Scalar, ixy: Scalar, ixz: Scalar, iyz: Scalar
+) -> Array:
+    """The inertia tensor (3, 3), with off-diagonal entries as in URDF: ixy is -∫ x y dm."""
+    return array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
 def point_inertia(mass: Scalar, arm: Array) -> Array:
     """Inertia (3, 3), kg m², of a point mass about another point: m (r·r 1 - r rᵀ).
 
@@ -491,6 +498,10 @@ class Loop:
     """The joint's frame on one of the two links"""
     successor: Attachment
     """The joint's frame on the other link"""
+
+    def mapped(self, change: Callable[[Attachment], Attachment]) -> Loop:
+        """The same loop with both of its frames changed."""
+        return replace(self, predecessor=change(self.predecessor), successor=change(self.successor))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -62,10 +62,7 @@ def reframed(mechanism: Mechanism, frames: Mapping[str, Pose]) -> Mechanism:
         rotors=tuple(
             replace(rotor, origin=old[rotor.mount] @ rotor.origin) for rotor in mechanism.rotors
         ),
-        loops=tuple(
-            replace(loop, predecessor=moved(loop.predecessor), successor=moved(loop.successor))
-            for loop in mechanism.loops
-        ),
+        loops=tuple(loop.mapped(moved) for loop in mechanism.loops),
     )
 
 
@@ -104,10 +101,7 @@ def lumped(mechanism: Mechanism) -> Mechanism:
         mechanism,
         links=tuple(relinked(link) for link in mechanism.moving),
         rotors=tuple(remounted(rotor) for rotor in mechanism.rotors),
-        loops=tuple(
-            replace(loop, predecessor=moved(loop.predecessor), successor=moved(loop.successor))
-            for loop in mechanism.loops
-        ),
+        loops=tuple(loop.mapped(moved) for loop in mechanism.loops),
         platform=carrier[mechanism.platform][0] if mechanism.platform else None,
     )
 
@@ -124,17 +118,18 @@ def standard_form(mechanism: Mechanism) -> Mechanism:
     }
     tree = reframed(tree, frames)
 
-    def about_z(joint: Joint, axis: Pose) -> Joint:
+    def about_z(joint: Joint) -> Joint:
         # origin · motion(axis, q) · axis = origin · axis · motion(z, q)
-        return replace(joint, origin=joint.origin @ axis, axis=Z_AXIS, tail=Pose())
+        origin = joint.origin @ Pose(rotation_to(joint.axis))
+        return replace(joint, origin=origin, axis=Z_AXIS, tail=Pose())
 
-    return replace(
-        tree,
-        links=tuple(
-            replace(link, joint=about_z(link.joint, Pose(rotation_to(link.joint.axis))))
-            for link in tree.links
-        ),
-    )
+    return with_joints(tree, about_z)
+
+
+def with_joints(mechanism: Mechanism, change: Callable[[Joint], Joint]) -> Mechanism:
+    """The same robot with each link's joint changed."""
+    links = tuple(replace(link, joint=change(link.joint)) for link in mechanism.links)
+    return replace(mechanism, links=links)
 
 
 def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanism:
@@ -180,8 +175,6 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
             return Joint(old.name, "fixed", origin=old.pose(place))
         return replace(old, coupling=Coupling(free, place)) if old.coupling else old
 
-    links = tuple(replace(link, joint=joint(link.joint)) for link in mechanism.links)
-
     def rotor(old: Rotor) -> Rotor:
         free, angle = split(old.ratios)
         if len(free) == len(old.ratios):
@@ -192,9 +185,8 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
 
     armatures = (replace(each, ratios=split(each.ratios)[0]) for each in mechanism.armatures)
     return replace(
-        mechanism,
+        with_joints(mechanism, joint),
         near={name: place for name, place in mechanism.near.items() if name not in held},
-        links=links,
         rotors=tuple(map(rotor, mechanism.rotors)),
         armatures=tuple(each for each in armatures if each.ratios),
     )
@@ -254,14 +246,11 @@ def friction_at_joints(mechanism: Mechanism) -> Mechanism:
     rotors = tuple(map(without, mechanism.rotors))
     armatures = tuple(map(without, mechanism.armatures))
 
-    def with_friction(link: Link) -> Link:
-        law = link.joint.friction
-        for more in added.get(link.joint.name, ()):
-            law = law + more
-        return replace(link, joint=replace(link.joint, friction=law)) if added else link
+    def with_friction(joint: Joint) -> Joint:
+        return replace(joint, friction=sum(added.get(joint.name, ()), joint.friction))
 
-    links = tuple(map(with_friction, mechanism.links))
-    return replace(mechanism, links=links, rotors=rotors, armatures=armatures)
+    robot = with_joints(mechanism, with_friction) if added else mechanism
+    return replace(robot, rotors=rotors, armatures=armatures)
 
 
 def rotors_as_links(mechanism: Mechanism) -> Mechanism:

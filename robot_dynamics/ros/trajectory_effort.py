@@ -95,60 +95,40 @@ class TrajectoryEffort:
             self._note(remark)
 
     def _on_trajectory(self, data: bytes) -> None:
-        def filled(fill: Fill) -> tuple[bytes, str]:
-            message = deserialize_message(data, JointTrajectory)
-            remark = fill(message)
-            return serialize_message(message), remark
-
-        def send(result: Any) -> None:
-            try:
-                message, remark = _unless_error(result)
-            except RobotDynamicsError as error:
-                self._refuse("trajectory_in", error)
-                return
-            if remark:
-                self._note(remark)
-            self._out.publish(message)
-
         try:
-            self._begin(filled, send)
+            if self._beside.waiting >= MOST_WAITING:
+                raise RefusedError(
+                    "too many", f"{MOST_WAITING} trajectories are already waiting; send it again"
+                )
+            fill, robot = self._filler(), self._robot()
         except RobotDynamicsError as error:
             self._refuse("trajectory_in", error)
+            return
 
-    def _begin(self, work: Callable[[Fill], Any], then: Callable[[Any], None]) -> None:
-        """Run `work` in the background; `then` is called with its result or error.
-
-        Raises:
-            RobotDynamicsError: there is no robot, or too many trajectories are waiting.
-        """
-        if self._beside.waiting >= MOST_WAITING:
-            raise RefusedError(
-                "too many", f"{MOST_WAITING} trajectories are already waiting; send it again"
-            )
-        fill, robot = self._filler(), self._robot()
-
-        def unless_overtaken(result: Any) -> None:
-            if self._robot() != robot:
-                result = RefusedError(
-                    "overtaken",
-                    "the robot, its payload or the node's state changed while it was filled; send "
-                    "it again",
-                )
-            then(result)
-
-        def safely() -> Any:
+        def filled() -> tuple[bytes, str] | RobotDynamicsError:
             try:
-                return work(fill)
+                message = deserialize_message(data, JointTrajectory)
+                remark = fill(message)
+                return serialize_message(message), remark
             except RobotDynamicsError as error:
                 return error.with_traceback(None)
             # after any error, the other trajectories are still filled
             except Exception as error:  # noqa: BLE001
                 return unexpected(error)
 
-        self._beside.add(safely, unless_overtaken)
+        def send(result: Any) -> None:
+            if self._robot() != robot:
+                result = RefusedError(
+                    "overtaken",
+                    "the robot, its payload or the node's state changed while it was filled; send "
+                    "it again",
+                )
+            if isinstance(result, RobotDynamicsError):
+                self._refuse("trajectory_in", result)
+                return
+            message, remark = result
+            if remark:
+                self._note(remark)
+            self._out.publish(message)
 
-
-def _unless_error(result: Any) -> Any:
-    if isinstance(result, RobotDynamicsError):
-        raise result
-    return result
+        self._beside.add(filled, send)

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import BackendError, DescriptionError, InputError, wrong
+from ..description.mujoco_compiler import library
+from ..errors import DescriptionError, InputError, wrong
 from ..mechanism import Coupling, Friction, Inertial, Joint, Loop, Mechanism, Pose
 from ..mechanism.transform import Ratios
 from ..scalar import Floats, sign
@@ -75,14 +76,7 @@ def mujoco() -> Any:
     Raises:
         BackendError: it is not installed.
     """
-    try:
-        import mujoco as engine
-    except ImportError:
-        raise BackendError(
-            "MuJoCo, which simulates the robot, is missing: pip install 'robot_dynamics[sim]'",
-            name="mujoco",
-            expected="an installed mujoco",
-        ) from None
+    engine = library()
     # MuJoCo's own handler writes a file into the working directory
     engine.set_mju_user_warning(_warn)
     return engine

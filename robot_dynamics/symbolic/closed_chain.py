@@ -39,6 +39,7 @@ from .symbolic_parameters import (
     plain_names,
     symbolic_loops,
     symbolic_mechanism,
+    symbols_of,
 )
 from .tidy import tidied
 
@@ -70,7 +71,7 @@ def derive(
     # with its home closed and with joints that do no work held fixed
     mechanism = chain.mechanism
     of_paper = is_planar(mechanism) and not mechanism.driving
-    taken = plain_names(chain.coordinate_names, "q", POSE if of_paper else ())
+    taken = plain_names(chain.coordinate_names, POSE if of_paper else ())
     taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
     known = Parameters.of(mechanism, parameters == "symbols", [*taken, *POSE])
     if of_paper:
@@ -144,11 +145,8 @@ def _paper_model(
     model = symbolic_mechanism(symbolic_loops(mechanism, letters), letters, letters.rotation)
     hinge = mechanism.link(str(mechanism.platform)).joint.name
     names = tuple(name for name in chain.coordinate_names if name != hinge)
-    plain = plain_names(names, "q", POSE)
-    q = tuple(sympy.Symbol(name, real=True) for name in plain)
-    qd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in plain)
-    x = tuple(sympy.Symbol(name, real=True) for name in POSE)
-    xd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in POSE)
+    plain = plain_names(names, POSE)
+    (q, qd), (x, xd) = ((symbols_of(s), symbols_of(s, "_d")) for s in (plain, POSE))
     q_r, x_p = (array(ring.letter("coordinate", s) for s in each) for each in (q, x))
     qd_r, xd_p = (array(ring.letter("rate", s) for s in each) for each in (qd, xd))
     writer = Writer(ring)

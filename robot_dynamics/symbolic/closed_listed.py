@@ -37,7 +37,13 @@ from .closed_model import ListedModel
 from .lettered import absolute, layers
 from .names import entry_names
 from .straight_line import Recording
-from .symbolic_parameters import Parameters, plain_names, symbolic_loops, symbolic_mechanism
+from .symbolic_parameters import (
+    Parameters,
+    plain_names,
+    symbolic_loops,
+    symbolic_mechanism,
+    symbols_of,
+)
 
 LETTER = {"closure": "phi", "torques": "tau"}
 """The symbols for these matrices' entries; entries of the others are named after their matrix"""
@@ -69,11 +75,9 @@ def listed_model(
     """
     chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=terms, backend="python")
     names, a = chain.coordinate_names, len(chain.driving_names)
-    plain, n = plain_names(names, "q"), len(names)
-    q_s = [sympy.Symbol(name, real=True) for name in plain]
-    qd_s, qdd_s = (
-        [sympy.Symbol(f"{name}_{dots}", real=True) for name in plain[:a]] for dots in ("d", "dd")
-    )
+    plain, n = plain_names(names), len(names)
+    q_s = symbols_of(plain)
+    qd_s, qdd_s = (symbols_of(plain[:a], dots) for dots in ("_d", "_dd"))
     recording = Recording(known)
     q = recording.coordinates(q_s)
     qd, qdd = (recording.coordinates(each, "rate") for each in (qd_s, qdd_s))
@@ -167,9 +171,9 @@ def listed_model(
         mechanism.name,
         chain.joint_names,
         names,
-        tuple(q_s),
-        tuple(qd_s),
-        tuple(qdd_s),
+        q_s,
+        qd_s,
+        qdd_s,
         assignments,
         actuated_names=chain.actuated_names,
         parameters=dict(known.values),

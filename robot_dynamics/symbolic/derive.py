@@ -21,13 +21,13 @@ from .listed import listed
 from .polynomial import BITS, Polynomial, TooManyTerms
 from .sheet import Assignments
 from .short import cost
-from .simplify import matrix, rational
+from .simplify import rational
 from .steps import dh_table
 from .steps import lagrange_euler as lagrange_euler_steps
 from .straight_line import inlined, straight_line
 from .sweeps import sweeps
 from .symbolic_model import SymbolicModel
-from .symbolic_parameters import Parameters, Task, plain_names, symbolic_mechanism
+from .symbolic_parameters import Parameters, Task, plain_names, symbolic_mechanism, symbols_of
 from .tidy import tidied
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def derive(
         )
     mechanism, notes = tidied(mechanism)
     names = mechanism.joint_names
-    plain = plain_names(names, "q")
-    q, qd, qdd = (_symbols(plain, ending) for ending in ("", "_d", "_dd"))
+    plain = plain_names(names)
+    q, qd, qdd = (symbols_of(plain, ending) for ending in ("", "_d", "_dd"))
     taken = [str(symbol) for symbol in (*q, *qd, *qdd)]
     known = Parameters.of(mechanism, parameters == "symbols", taken)
     progress(f"{formulation}: deriving {len(names)} joints")
@@ -196,7 +196,7 @@ def _whole(
             return [frames, *sweeps(model, task.formulation, names, write)]
         if steps is None:
             return [frames, _too_many(bodies)]
-        local = [(parent, _matrix(pose, write)) for parent, pose in model.local(book)]
+        local = [(parent, _entries(pose, write)) for parent, pose in model.local(book)]
         return list(lagrange_euler_steps(steps, local, task.qd, torque_matrix, frames))
 
     return SymbolicModel(
@@ -227,8 +227,11 @@ def _too_many(bodies: int) -> Section:
     return Section("L-E 2 to L-E 10", words=words)
 
 
-def _matrix(values: Array, write: Any) -> Array:
-    return np.array([[write(x) for x in row] for row in values], dtype=object)
+def _entries(values: Array, write: Any) -> Array:
+    result = np.empty(values.shape, dtype=object)
+    for place, value in np.ndenumerate(values):
+        result[place] = write(value)
+    return result
 
 
 def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.Expr:
@@ -260,18 +263,30 @@ def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.E
 
 
 def coriolis(model: Lettered, inertia: Array) -> Array:
-    """C (n, n) from D, as polynomials, by Christoffel symbols:
-    c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k."""
-    n, zero = len(model.q), model.ring.constant(0.0)
+    """C (n, n) from D, as polynomials."""
     slots = [model.ring.slot(x) for x in model.q]
-    slope = np.full((n, n, n), zero, dtype=object)
+
+    def slope(entry: Any, k: int) -> Any:
+        return entry.diff(slots[k]) if isinstance(entry, Polynomial) else 0.0
+
+    return christoffel(inertia, slope, model.qd)
+
+
+def christoffel(D: Array, slope: Callable[[Any, int], Any], qd: Any) -> Array:
+    """C (n, n) from D by Christoffel symbols:
+    c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k.
+
+    Args:
+        D: (n, n), the inertia matrix as a function of q.
+        slope: (entry of D, k) → its derivative with respect to the coordinate k.
+        qd: (n,) rates.
+    """
+    n = len(qd)
+    d, C = np.empty((n, n, n), dtype=object), np.empty((n, n), dtype=object)
     for i, j, k in np.ndindex(n, n, n):
-        if isinstance(inertia[i, j], Polynomial):
-            slope[i, j, k] = inertia[i, j].diff(slots[k])
-    C = np.full((n, n), zero, dtype=object)
-    for i, j, k in np.ndindex(n, n, n):
-        symbol = (slope[i, j, k] + slope[i, k, j] - slope[j, k, i]) * 0.5
-        C[i, j] = C[i, j] + symbol * model.qd[k]
+        d[i, j, k] = slope(D[i, j], k)
+    for i, j in np.ndindex(n, n):
+        C[i, j] = sum((d[i, j, k] + d[i, k, j] - d[j, k, i]) * qd[k] for k in range(n)) / 2
     return C
 
 
@@ -286,47 +301,6 @@ def _friction(task: Task) -> sympy.Matrix:
 
 def _written(steps: lagrange_euler.Steps, write: Any) -> lagrange_euler.Steps:
     """The steps as SymPy expressions."""
-
-    def entries(values: Array) -> Array:
-        result = np.empty(values.shape, dtype=object)
-        for place, value in np.ndenumerate(values):
-            result[place] = write(value)
-        return result
-
     names = ("A", "Q", "U", "dU", "J", "D", "h", "C")
-    written: dict[str, Any] = {name: entries(getattr(steps, name)) for name in names}
+    written: dict[str, Any] = {name: _entries(getattr(steps, name), write) for name in names}
     return replace(steps, **written)
-
-
-def christoffel(
-    D: sympy.Matrix,
-    q: tuple[sympy.Symbol, ...],
-    qd: tuple[sympy.Symbol, ...],
-    simplify: bool = True,
-) -> sympy.Matrix:
-    """C (n, n) from D by Christoffel symbols:
-    c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k.
-
-    Args:
-        D: (n, n), the inertia matrix as a function of q.
-        q: (n,) coordinates.
-        qd: (n,) rates.
-        simplify: search for short expressions.
-    """
-    n = len(q)
-    entries = [
-        [
-            sum(
-                (D[i, j].diff(q[k]) + D[i, k].diff(q[j]) - D[j, k].diff(q[i])) * qd[k]
-                for k in range(n)
-            )
-            / 2
-            for j in range(n)
-        ]
-        for i in range(n)
-    ]
-    return matrix(entries, simplify) if n else sympy.zeros(0, 0)
-
-
-def _symbols(names: list[str], ending: str) -> tuple[sympy.Symbol, ...]:
-    return tuple(sympy.Symbol(name + ending, real=True) for name in names)

@@ -136,6 +136,10 @@ class Document:
             yield r"\paragraph{Parameters (SI units)}"
             yield ", ".join(rows) + "."
 
+    def _table(self) -> list[list[str]]:
+        rows = ([str(symbol), f"{value:.12g}"] for symbol, value in self.parameters.items())
+        return [["symbol", "value"], *rows]
+
     def markdown(self) -> str:
         """The document in Markdown, with formulas between $$ as GitHub and Jupyter render them."""
         lines = [f"# {self.title}", ""]
@@ -150,8 +154,7 @@ class Document:
             lines += [f"{line}\n" for line in _zeros(section)]
         lines += self._legend()
         if self.parameters:
-            rows = [[str(symbol), f"{value:.12g}"] for symbol, value in self.parameters.items()]
-            lines += ["## Parameters", "", *markdown_table([["symbol", "value"], *rows])]
+            lines += ["## Parameters", "", *markdown_table(self._table())]
         lines += [f"*{note}*\n" for note in self.notes]
         return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -178,8 +181,7 @@ class Document:
             body += [f"<p>{said(line)}</p>" for line in _zeros(section)]
         body += [f"<p>{said(line)}</p>" for line in self._legend() if line]
         if self.parameters:
-            rows = [[str(symbol), f"{value:.12g}"] for symbol, value in self.parameters.items()]
-            body.append("<h2>Parameters</h2>" + html_table([["symbol", "value"], *rows]))
+            body.append("<h2>Parameters</h2>" + html_table(self._table()))
         body += [f"<p>{said(note)}</p>" for note in self.notes]
         joined = "\n".join(body)
         if not whole:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sympy
 
 from ..description.expression import evaluate, letters
@@ -24,6 +25,7 @@ from .derive import christoffel, derive
 from .document import Equation, Formula, Section, step
 from .simplify import matrix, simplified
 from .symbolic_model import SymbolicModel
+from .symbolic_parameters import symbols_of
 
 KEYS = ("robot", "coordinates", "kinetic", "potential", "symbols")
 MOST = 20
@@ -70,10 +72,7 @@ def from_energies(
     if len(q) != len(qd):
         raise wrong(InputError, "qd", len(qd), f"{len(q)} rates, one a coordinate")
     names = [_name(x, i) for i, x in enumerate(q, start=1)]
-    q_, qd_, qdd_ = (
-        tuple(sympy.Symbol(name + ending, real=True) for name in names)
-        for ending in ("", "_d", "_dd")
-    )
+    q_, qd_, qdd_ = (symbols_of(names, ending) for ending in ("", "_d", "_dd"))
     # rates first: if the coordinates are functions of time, the rates contain them
     rates_first = [*zip(qd, qd_, strict=True), *zip(q, q_, strict=True)]
     K, P = K.subs(rates_first), P.subs(rates_first)
@@ -86,17 +85,12 @@ def from_energies(
     if P.has(*qd_):
         raise wrong(InputError, "potential", str(P), "a function of the coordinates alone")
 
-    # τ = d/dt ∂L/∂q̇ - ∂L/∂q, with d/dt = Σ q̈ ∂/∂q̇ + Σ q̇ ∂/∂q
+    # τ = d/dt ∂L/∂q̇ - ∂L/∂q
     L = K - P
-    torques = [
-        sum(
-            L.diff(v).diff(other_v) * a + L.diff(v).diff(other) * other_v
-            for other, other_v, a in zip(q_, qd_, qdd_, strict=True)
-        )
-        - L.diff(x)
-        for x, v in zip(q_, qd_, strict=True)
-    ]
+    coordinates = list(zip(q_, qd_, qdd_, strict=True))
+    torques = [_rate(L.diff(v), coordinates) - L.diff(x) for x, v, _ in coordinates]
     D = matrix(D, simplify)
+    C = christoffel(np.array(D), lambda entry, k: entry.diff(q_[k]), qd_)
     model = SymbolicModel(
         title,
         tuple(names),
@@ -104,12 +98,17 @@ def from_energies(
         qd_,
         qdd_,
         D,
-        christoffel(D, q_, qd_, simplify),
+        matrix(C, simplify) if names else sympy.zeros(0, 0),
         matrix([P.diff(x) for x in q_], simplify),
         sympy.zeros(len(q_), 1),
         matrix(torques, simplify),
     )
     return replace(model, derivation=lambda: derivatives(model, K, P))
+
+
+def _rate(expression: sympy.Expr, coordinates: Sequence[Any]) -> sympy.Expr:
+    """d/dt = Σ q̈ ∂/∂q̇ + Σ q̇ ∂/∂q; `coordinates` are (q, q̇, q̈)."""
+    return sum(expression.diff(v) * a + expression.diff(x) * v for x, v, a in coordinates)
 
 
 def derive_energies(
@@ -196,15 +195,7 @@ def derivatives(model: SymbolicModel, K: sympy.Expr, P: sympy.Expr) -> list[Sect
     coordinates = list(zip(model.q, model.qd, model.qdd, strict=True))
     momenta = [simplified(L.diff(v)) for _, v, _ in coordinates]
     names = [(str(x), _tex(model, x), _tex(model, v)) for x, v, _ in coordinates]
-    moved = [
-        simplified(
-            sum(
-                momentum.diff(other_v) * a + momentum.diff(other) * other_v
-                for other, other_v, a in coordinates
-            )
-        )
-        for momentum in momenta
-    ]
+    moved = [simplified(_rate(momentum, coordinates)) for momentum in momenta]
     slopes = [simplified(L.diff(x)) for x, _, _ in coordinates]
 
     def equations(text: str, tex: str, values: Sequence[sympy.Expr]) -> list[Equation]:
@@ -311,7 +302,7 @@ def from_file(path: str | Path, *, simplify: bool = True) -> SymbolicModel:
             raise wrong(DescriptionError, f"{where}: {key}", value, "an expression")
         known = {name: sympy.Symbol(name, real=True) for name in letters(written)}
         energies.append(sympy.nsimplify(evaluate(written, known, sympy.pi), rational=True))
-    q, qd = ([sympy.Symbol(name + ending, real=True) for name in names] for ending in ("", "_d"))
+    q, qd = symbols_of(names), symbols_of(names, "_d")
     model = from_energies(
         energies[0],
         energies[1],

@@ -16,7 +16,7 @@ from .derive import PARAMETERS
 from .document import Document, Equation, Formula, Section
 from .lettered import Lettered
 from .names import Names
-from .symbolic_parameters import Parameters, Symbols, Task, plain_names
+from .symbolic_parameters import Parameters, Symbols, Task, plain_names, symbols_of
 from .tidy import tidied
 
 PLACE = sympy.symbols("x y z", real=True)
@@ -118,8 +118,8 @@ def kinematics(mechanism: Mechanism, link: str, *, parameters: str = "symbols") 
         raise wrong(InputError, "parameters", parameters, choices(PARAMETERS))
     mechanism.link(link)
     tidy, notes = tidied(mechanism)
-    plain = plain_names(tidy.joint_names, "q")
-    q: Symbols = tuple(sympy.Symbol(name, real=True) for name in plain)
+    plain = plain_names(tidy.joint_names)
+    q = symbols_of(plain)
     known = Parameters.of(tidy, parameters == "symbols", plain)
     bare = without_bodies(tidy)
     model = Lettered(Task(bare, q, (), (), known, "newton_euler", "none", frozenset()))

@@ -239,25 +239,20 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         return self._indexed(short[0], short[1:])
 
     def _indexed(self, base: str, below: str, dots: str = "", above: str = "") -> Any:
-        letter = self.dom.createElement("mi")
-        letter.appendChild(self.dom.createTextNode(base))
+        letter = self._element("mi", base)
         if dots:
-            over = self.dom.createElement("mover")
-            mark = self.dom.createElement("mo")
-            mark.appendChild(self.dom.createTextNode(dots))
-            over.appendChild(letter)
-            over.appendChild(mark)
-            letter = over
+            letter = self._element("mover", letter, self._element("mo", dots))
         kind = ("msub" if below else "") + ("sup" if above and below else "msup" if above else "")
         if not kind:
             return letter
-        whole = self.dom.createElement(kind)
-        whole.appendChild(letter)
-        for text in filter(None, (below, above)):
-            index = self.dom.createElement("mi")
-            index.appendChild(self.dom.createTextNode(text))
-            whole.appendChild(index)
-        return whole
+        indices = [self._element("mi", text) for text in (below, above) if text]
+        return self._element(kind, letter, *indices)
+
+    def _element(self, kind: str, *inner: Any) -> Any:
+        element = self.dom.createElement(kind)
+        for each in inner:
+            element.appendChild(self.dom.createTextNode(each) if isinstance(each, str) else each)
+        return element
 
     def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> Any:  # noqa: ARG002
         name, dots = symbol.name, ""
@@ -276,13 +271,10 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
 
     def _apart(self, word: Any) -> Any:
         """The word with a little space on both sides, as adjacent words would be read as one."""
-        row = self.dom.createElement("mrow")
-        for side in (None, word, None):
-            if side is None:
-                side = self.dom.createElement("mspace")
-                side.setAttribute("width", "0.2em")
-            row.appendChild(side)
-        return row
+        spaces = [self._element("mspace"), self._element("mspace")]
+        for space in spaces:
+            space.setAttribute("width", "0.2em")
+        return self._element("mrow", spaces[0], word, spaces[1])
 
     @staticmethod
     def _greek(name: str) -> str:
@@ -296,6 +288,4 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         decimal = _decimal(number)
         if decimal is None:
             return super()._print_Rational(number)
-        element = self.dom.createElement("mn")
-        element.appendChild(self.dom.createTextNode(decimal))
-        return element
+        return self._element("mn", decimal)

@@ -20,6 +20,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import sympy
+from sympy.polys.orthopolys import chebyshevt_poly, chebyshevu_poly
 from sympy.polys.rings import ring as polynomial_ring
 
 from .polynomial import BITS, Polynomial, Ring
@@ -440,25 +441,11 @@ def _added(a: Mapping[Any, int], b: Mapping[Any, int], sign: int) -> dict[Any, i
 
 @cache
 def _multiple(k: int) -> tuple[dict[int, int], dict[int, int]]:
-    """The coefficients of cos kθ = Σ c_p cos^p θ and sin kθ = sin θ Σ s_p cos^p θ, by the formulas
-    for sums of angles."""
-    if k == 0:
-        return {0: 1}, {}
-    cosine, sine = _multiple(k - 1)
-    up: Counter[int] = Counter()
-    for p, x in cosine.items():
-        up[p + 1] += x
-    # - sin θ · sin θ Σ s_p cos^p = - (1 - cos²) Σ s_p cos^p
-    for p, x in sine.items():
-        up[p] -= x
-        up[p + 2] += x
-    turned: Counter[int] = Counter(cosine)
-    for p, x in sine.items():
-        turned[p + 1] += x
-    return (
-        {p: x for p, x in up.items() if x},
-        {p: x for p, x in turned.items() if x},
-    )
+    """The coefficients of cos kθ = Σ c_p cos^p θ and sin kθ = sin θ Σ s_p cos^p θ: Chebyshev's
+    polynomials T_k and U_{k-1}; k is at least 1."""
+    both = chebyshevt_poly(k, polys=True), chebyshevu_poly(k - 1, polys=True)
+    cosine, sine = ({p: int(x) for (p,), x in each.terms() if x} for each in both)
+    return cosine, sine
 
 
 def _without_cosine_squares(form: Sum, angle: sympy.Expr) -> Sum:

@@ -28,13 +28,13 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
         model: a `SymbolicModel`.
         steps: sections that are shown first.
     """
-    sections = [*steps]
+    sections, names = [*steps], names_of(model)
     if model.intermediates:
         sections.append(
             Section(
                 "Intermediates",
                 equations=[
-                    Equation(letter(model, symbol), value)
+                    Equation(Formula(str(symbol), names.symbol(str(symbol))), value)
                     for symbol, value in model.intermediates
                     if not str(symbol).startswith(PRODUCT)
                 ],
@@ -65,16 +65,11 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
         for symbol, value in {**model.described, **model.parameters}.items()
         if symbol in shown
     }
-    return Document(model.title, sections, names_of(model), parameters, model.notes)
+    return Document(model.title, sections, names, parameters, model.notes)
 
 
 def _is_nothing(values: sympy.Matrix) -> bool:
     return all(entry == 0 for entry in values)
-
-
-def letter(model: Any, symbol: sympy.Symbol) -> Formula:
-    """The name of an intermediate as text and in LaTeX."""
-    return Formula(str(symbol), names_of(model).symbol(str(symbol)))
 
 
 def _law(model: Any) -> tuple[str, str]:

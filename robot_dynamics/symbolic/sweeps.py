@@ -18,17 +18,21 @@ from .polynomial import Polynomial, Ring
 WRITTEN_OUT = 2
 """Most terms of an entry that is inserted in later results; a longer one is used under its name"""
 
-LINK = r"\omega_i = R_i^T \omega_p + \dot{q}_i z"
+MOTIONS = (
+    "omega_i = R_i^T omega_p + z qd_i;  "
+    "alpha_i = R_i^T alpha_p + z qdd_i + R_i^T omega_p x z qd_i;  "
+    "a_i = R_i^T (a_p + alpha_p x p_i + omega_p x (omega_p x p_i)), a_0 = -g0"
+)
+TEX_MOTIONS = (
+    r"\omega_i = R_i^T \omega_p + z \dot{q}_i, \quad \alpha_i = R_i^T \alpha_p + z \ddot{q}_i "
+    r"+ R_i^T \omega_p \times z \dot{q}_i, \quad "
+    r"a_i = R_i^T (a_p + \alpha_p \times p_i + \omega_p \times (\omega_p \times p_i))"
+)
+"""How links move, in their own frames"""
 SWEEPS = {
     "newton_euler": (
         ("Outward: motions, in link frames", ("omega", "alpha", "a"),
-         "omega_i = R_i^T omega_p + z qd_i;  "
-         "alpha_i = R_i^T alpha_p + z qdd_i + R_i^T omega_p x z qd_i;  "
-         "a_i = R_i^T (a_p + alpha_p x p_i + omega_p x (omega_p x p_i)), a_0 = -g0; "
-         "sliding: a_i += z qdd_i + 2 omega_i x z qd_i",
-         r"\omega_i = R_i^T \omega_p + z \dot{q}_i, \quad \alpha_i = R_i^T \alpha_p + z \ddot{q}_i "
-         r"+ R_i^T \omega_p \times z \dot{q}_i, \quad "
-         r"a_i = R_i^T (a_p + \alpha_p \times p_i + \omega_p \times (\omega_p \times p_i))"),
+         f"{MOTIONS}; sliding: a_i += z qdd_i + 2 omega_i x z qd_i", TEX_MOTIONS),
         ("Each link: force and moment about its frame's origin", ("U", "F", "N"),
          "U_i = [alpha_i]x + [omega_i]x^2;  F_i = m_i a_i + U_i m_i c_i;  "
          "N_i = I_i alpha_i + omega_i x I_i omega_i + m_i c_i x a_i",
@@ -40,12 +44,7 @@ SWEEPS = {
     ),
     "gibbs_appell": (
         ("Steps 1 and 2: motions of the links, in link frames", ("omega", "alpha", "a"),
-         "omega_i = R_i^T omega_p + z qd_i;  "
-         "alpha_i = R_i^T alpha_p + z qdd_i + R_i^T omega_p x z qd_i;  "
-         "a_i = R_i^T (a_p + alpha_p x p_i + omega_p x (omega_p x p_i)), a_0 = -g0",
-         r"\omega_i = R_i^T \omega_p + z \dot{q}_i, \quad \alpha_i = R_i^T \alpha_p + z \ddot{q}_i "
-         r"+ R_i^T \omega_p \times z \dot{q}_i, \quad "
-         r"a_i = R_i^T (a_p + \alpha_p \times p_i + \omega_p \times (\omega_p \times p_i))"),
+         MOTIONS, TEX_MOTIONS),
         ("Step 2: motions of the rotors", ("omega_r", "alpha_r", "a_r"),
          "omega_r = R_r^T omega_k + Gamma_i qd_i z;  "
          "alpha_r = R_r^T alpha_k + Gamma_i qdd_i z + R_r^T omega_k x Gamma_i qd_i z",
@@ -173,5 +172,4 @@ def _numbered(seen: list[tuple[str, int, Any]]) -> list[tuple[str, int, Any, int
 def _name(quantity: str, body: int, count: int) -> Formula:
     dashes = "'" * count
     tex = TEX.get(quantity, quantity)
-    above = dashes
-    return Formula(f"{quantity}_{body + 1}{dashes}", f"{tex}_{{{body + 1}}}{above}")
+    return Formula(f"{quantity}_{body + 1}{dashes}", f"{tex}_{{{body + 1}}}{dashes}")

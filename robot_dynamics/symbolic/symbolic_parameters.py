@@ -167,15 +167,11 @@ def polynomial(ring: Ring, expression: sympy.Expr, kind: str) -> Polynomial:
         parts = [polynomial(ring, each, kind) for each in expression.args]
         return sum(parts[1:], parts[0])
     if expression.is_Mul:
-        product = ring.constant(1.0)
-        for each in expression.args:
-            product = product * polynomial(ring, each, kind)
-        return product
+        factors = [polynomial(ring, each, kind) for each in expression.args]
+        return math.prod(factors, start=ring.constant(1.0))
     if expression.is_Pow and expression.exp.is_Integer and expression.exp > 0:
-        base, product = polynomial(ring, expression.base, kind), ring.constant(1.0)
-        for _ in range(int(expression.exp)):
-            product = product * base
-        return product
+        factors = [polynomial(ring, expression.base, kind)] * int(expression.exp)
+        return math.prod(factors, start=ring.constant(1.0))
     return ring.letter(kind, expression)
 
 
@@ -222,14 +218,13 @@ def exact_number(value: float) -> sympy.Expr:
     return sympy.Rational(repr(value))
 
 
-def plain_names(names: Sequence[str], prefix: str, taken: Iterable[str] = ()) -> list[str]:
+def plain_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
     """Names that can be used in formulas: each name itself if it is an identifier and neither taken
-    nor the name of another's rate, such as q1_d; otherwise the prefix with the name's number from
-    1, such as q1, or one like it that means nothing else.
+    nor the name of another's rate, such as q1_d; otherwise q with the name's number from 1, such
+    as q1, or one like it that means nothing else.
 
     Args:
         names: distinct names.
-        prefix: of what replaces a name.
         taken: names that mean something else.
     """
     rates = {f"{name}{dots}" for name in names for dots in ("_d", "_dd")}
@@ -239,11 +234,16 @@ def plain_names(names: Sequence[str], prefix: str, taken: Iterable[str] = ()) ->
     for i, name in enumerate(names, start=1):
         plain = name
         if not _PLAIN.fullmatch(name) or name in rates:
-            plain = f"{prefix}{i}"
+            plain = f"q{i}"
             while used & {plain, f"{plain}_d", f"{plain}_dd"}:
                 plain += "_"
         found.append(plain)
     return found
+
+
+def symbols_of(names: Iterable[str], ending: str = "") -> Symbols:
+    """Real symbols of these names with an ending, such as _d."""
+    return tuple(sympy.Symbol(name + ending, real=True) for name in names)
 
 
 FRICTION = {

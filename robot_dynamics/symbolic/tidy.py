@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..mechanism import Attachment, Mechanism, Pose
+from ..mechanism import Loop, Mechanism, Pose
 from ..scalar import Array, exact, rotation_to
 from .symbolic_parameters import angles
 
@@ -53,18 +53,11 @@ def tidied(mechanism: Mechanism) -> tuple[Mechanism, tuple[str, ...]]:
         replace(rotor, origin=pose(rotor.origin, f"rotor {rotor.name!r}"))
         for rotor in mechanism.rotors
     )
-    loops = tuple(
-        replace(
-            loop,
-            predecessor=Attachment(
-                loop.predecessor.link, pose(loop.predecessor.pose, f"loop {loop.name!r}")
-            ),
-            successor=Attachment(
-                loop.successor.link, pose(loop.successor.pose, f"loop {loop.name!r}")
-            ),
-        )
-        for loop in mechanism.loops
-    )
+
+    def both_ends(loop: Loop) -> Loop:
+        return loop.mapped(lambda end: replace(end, pose=pose(end.pose, f"loop {loop.name!r}")))
+
+    loops = tuple(map(both_ends, mechanism.loops))
     return replace(mechanism, links=tuple(links), rotors=rotors, loops=loops), tuple(said)
 
 

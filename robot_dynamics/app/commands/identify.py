@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import InputError, listed, wrong
 from ...mechanism import Inertial
+from ...mechanism.mechanism import inertia_matrix
 from ...outputs import Output
 from ..command import Command, Progress
 from ..options import flag, motor_efforts, path, recordings, several
@@ -163,10 +164,8 @@ def _load(text: str | None, recordings: Sequence[str]) -> tuple[str, Inertial]:
         values = []
     if not link or len(values) not in (4, 7, 10) or not all(map(math.isfinite, values)):
         raise wrong(InputError, "--load", text, form)
-    mass, x, y, z, xx, yy, zz, xy, xz, yz = [*values, *[0.0] * (10 - len(values))]
-    return link, Inertial(
-        mass, np.array([x, y, z]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    )
+    mass, x, y, z, *moments = [*values, *[0.0] * (10 - len(values))]
+    return link, Inertial(mass, np.array([x, y, z]), inertia_matrix(*moments))
 
 
 def _lines(gains: DriveGains | None) -> list[str]:

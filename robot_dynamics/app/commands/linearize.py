@@ -127,10 +127,17 @@ def command(
 
 
 def _lines(found: Any, poles: Any) -> list[str]:
-    units = [f"{name}, {unit}" for name, unit in _pairs(found.state_names, found.state_units)]
-    inputs = [f"{name}, {unit}" for name, unit in _pairs(found.input_names, found.input_units)]
-    lines = ["x: " + "; ".join(units), "u: " + "; ".join(inputs)]
-    for name, values, heads in (("A", found.A, found.state_names), ("B", found.B, motors(found))):
+    lines = []
+    for letter, names, units in (
+        ("x", found.state_names, found.state_units),
+        ("u", found.input_names, found.input_units),
+    ):
+        pairs = zip(names, units, strict=True)
+        lines.append(f"{letter}: " + "; ".join(f"{name}, {unit}" for name, unit in pairs))
+    for name, values, heads in (
+        ("A", found.A, found.state_names),
+        ("B", found.B, found.input_names),
+    ):
         size = float(np.abs(values).max(initial=0.0))
         cells = [[_said(x, size) for x in row] for row in values]
         rows = [[head, *row] for head, row in zip(found.state_names, cells, strict=True)]
@@ -139,15 +146,6 @@ def _lines(found: Any, poles: Any) -> list[str]:
     shown = sorted(poles, key=lambda x: (-x.real, x.imag))
     lines.append("poles, 1/s: " + ", ".join(_pole(x, size) for x in shown))
     return lines
-
-
-def motors(found: Any) -> list[str]:
-    """The names of u."""
-    return list(found.input_names)
-
-
-def _pairs(names: Sequence[str], units: Sequence[str]) -> list[tuple[str, str]]:
-    return list(zip(names, units, strict=True))
 
 
 def _said(x: float, beside: float) -> str:

@@ -25,6 +25,7 @@ from ...identification.excitation import Excitement, excite
 from ...identification.files import save
 from ...identification.identified import Identified
 from ...mechanism import Mechanism
+from ...outputs import TENSOR
 from ...scalar import Floats
 from ...simulation.tracking import TrackedRobot, pd_gains
 from .. import excitation_files, identification_report
@@ -107,50 +108,34 @@ def descriptions(urdf: str, folder: Path) -> tuple[Path, Path]:
         factor = 1.0 + rng.choice([-1.0, 1.0], shape) * rng.uniform(*WRONG_BY, shape)
         return (np.asarray(value) * factor).tolist()
 
-    bodies, frictions, rotors = {}, {}, {}
-    real_bodies, real_frictions, real_rotors = {}, {}, {}
-    for link in robot.links:
-        body = link.inertial
-        bodies[link.name] = _body(body.mass, body.center_of_mass, body.inertia)
-        real_bodies[link.name] = _body(
-            wrong(body.mass), wrong(body.center_of_mass), wrong(body.inertia, ())
-        )
-    for joint, coulomb, inertia in zip(robot.joint_names, COULOMB, ROTORS, strict=True):
-        viscous = float(robot.joint(joint).friction.viscous)
-        frictions[joint] = _friction(viscous, coulomb, FADES)
-        real_frictions[joint] = _friction(wrong(viscous), wrong(coulomb), FADES)
-        rotors[joint] = {"gear_ratio": GEAR_RATIO, "inertia": {"izz": inertia}}
-        real_rotors[joint] = {"gear_ratio": GEAR_RATIO, "inertia": {"izz": wrong(inertia)}}
     files = []
-    for name, *sections in (
-        ("described", bodies, frictions, rotors),
-        ("real", real_bodies, real_frictions, real_rotors),
-    ):
-        content = dict(zip(("inertials", "friction", "rotors"), sections, strict=True))
+    for name, off in (("described", lambda value, _=None: value), ("real", wrong)):
+        bodies, frictions, rotors = {}, {}, {}
+        for link in robot.links:
+            body = link.inertial
+            bodies[link.name] = _body(
+                off(body.mass), off(body.center_of_mass), off(body.inertia, ())
+            )
+        for joint, coulomb, inertia in zip(robot.joint_names, COULOMB, ROTORS, strict=True):
+            viscous = float(robot.joint(joint).friction.viscous)
+            frictions[joint] = _friction(off(viscous), off(coulomb))
+            rotors[joint] = {"gear_ratio": GEAR_RATIO, "inertia": {"izz": off(inertia)}}
+        content = {"inertials": bodies, "friction": frictions, "rotors": rotors}
         files.append(folder / f"{name}.yaml")
         files[-1].write_text(yaml.safe_dump({"urdf": str(path), **content}))
     return files[0], files[1]
 
 
-def _friction(viscous: float, coulomb: float, fades: float) -> dict[str, Any]:
-    stribeck = {"torque": -coulomb, "rate": fades}
+def _friction(viscous: float, coulomb: float) -> dict[str, Any]:
+    stribeck = {"torque": -coulomb, "rate": FADES}
     return {"viscous": viscous, "coulomb": coulomb, "stribeck": stribeck}
 
 
 def _body(mass: Any, center: Any, inertia: Any) -> dict[str, Any]:
-    I = np.asarray(inertia, dtype=float)
-    entries = {
-        "ixx": (0, 0),
-        "iyy": (1, 1),
-        "izz": (2, 2),
-        "ixy": (0, 1),
-        "ixz": (0, 2),
-        "iyz": (1, 2),
-    }
     return {
         "mass": float(mass),
         "center_of_mass": [float(x) for x in center],
-        "inertia": {key: float(I[place]) for key, place in entries.items()},
+        "inertia": TENSOR.read(np.asarray(inertia, dtype=float)),
     }
 
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
@@ -102,10 +102,6 @@ class Run:
     way: str
     time: Floats
     """(t,) s since the beginning of the motion"""
-    q: Floats
-    """(t, n) positions, rad or m"""
-    efforts: Floats
-    """(t, n) commanded torques, N·m or N"""
     error: Floats
     """(t, n) q(t) - q_d(t - late), rad or m"""
     late: float
@@ -122,18 +118,6 @@ class Run:
     def largest(self) -> float:
         """The largest error of any joint, rad or m."""
         return float(np.max(np.abs(self.error)))
-
-    def after(self, begin: float, end: float) -> Run:
-        """The part of the run between two times, s since the beginning of the motion."""
-        rows = (self.time >= begin) & (self.time <= end)
-        ages = None if self.ages is None else self.ages[rows]
-        time, q, efforts, error = (
-            self.time[rows],
-            self.q[rows],
-            self.efforts[rows],
-            self.error[rows],
-        )
-        return replace(self, time=time, q=q, efforts=efforts, error=error, ages=ages)
 
 
 class ManagedRobot:
@@ -299,47 +283,24 @@ class ManagedRobot:
             "efforts": "/feed_forward/effort" if is_node else "",
             "out": str(seen),
         }
-        self._try(way, self.parameters(way), plan, each_second)
+        self.attempt(way, self.parameters(way), plan, each_second)
         return log, json.loads(seen.read_text())
 
-    def idle(
-        self, plugin: str, parameters: dict[str, Any], seconds: float
-    ) -> tuple[Floats, Floats]:
-        """Run one controller without a motion.
-
-        Args:
-            plugin: the controller's type.
-            parameters: its parameters.
-            seconds: the duration, s.
-
-        Returns:
-            (the durations of updates (t,), the times between successive updates (t,)), s.
-        """
-        log = self.folder / "idle.csv"
-        manager = {"update_rate": RATE, "enforce_command_limits": False, "law": {"type": plugin}}
-        plan = {
-            "description": self.description(log, held=1),
-            "controllers": ["law"],
-            "points": None,
-            "lead": LEAD,
-            "seconds": seconds,
-            "efforts": "",
-            "out": str(self.folder / "idle_seen.json"),
-        }
-        own = {"controller_manager": manager, "law": parameters}
-        self._try("idle", {name: {"ros__parameters": own[name]} for name in own}, plan)
-        # the rows before are from the start-up
-        rows = np.loadtxt(log, delimiter=",")[-round(seconds * RATE) :]
-        return rows[1:, -1], np.diff(rows[:, -2])
-
-    def _try(
+    def attempt(
         self,
         name: str,
         parameters: dict[str, Any],
         plan: dict[str, Any],
         each_second: Callable[[int], None] | None = None,
     ) -> None:
-        """Run a manager, the node if needed, and the trial until it has ended."""
+        """Run a manager, the node if needed, and the trial until it has ended.
+
+        Args:
+            name: the beginning of the files' names.
+            parameters: of the manager and its controllers.
+            plan: of the trial, see `robot_dynamics.ros.controller_trial`.
+            each_second: as in `moved`.
+        """
         files = {}
         for what, content in (("manager", parameters), ("plan", plan)):
             files[what] = self.folder / f"{name}_{what}.yaml"
@@ -386,7 +347,7 @@ class ManagedRobot:
         time, q = time[kept], q[kept]
         errors = {late: q - desired(time - late)[0] for late in LATE}
         late = min(LATE, key=lambda late: float(np.sum(errors[late] ** 2)))
-        return Run(way, time, q, efforts[kept], errors[late], late, ages)
+        return Run(way, time, errors[late], late, ages)
 
 
 def _ages(stamps: Floats, efforts: Floats, heard: Floats) -> Floats:

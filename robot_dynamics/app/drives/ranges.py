@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -110,9 +111,10 @@ def _range(closed: ClosedChain, k: int) -> Range:
         _one_way(closed, k, 1.0, limits.upper),
     ]
     for side in sides:
-        _refine(closed, k, side)
-    places = np.array([*reversed(sides[0].places[1:]), *sides[1].places])
-    conditions = np.array([*reversed(sides[0].conditions[1:]), *sides[1].conditions])
+        _refine(closed, k, side.points)
+    points = [*reversed(sides[0].points[1:]), *sides[1].points]
+    places = np.array([point.place for point in points])
+    conditions = np.array([point.condition for point in points])
     travel = 2 * np.pi if joint.turns else None
     if limits.lower is not None and limits.upper is not None:
         travel = limits.upper - limits.lower
@@ -123,7 +125,7 @@ def _range(closed: ClosedChain, k: int) -> Range:
         float(places[0]),
         float(places[-1]),
         (sides[0].end, sides[1].end),
-        (sides[0].conditions[-1], sides[1].conditions[-1]),
+        (points[0].condition, points[-1].condition),
         tuple(_stretches(places, conditions, closed.condition_limit)),
         places,
         conditions,
@@ -132,11 +134,15 @@ def _range(closed: ClosedChain, k: int) -> Range:
     )
 
 
+class _Point(NamedTuple):
+    place: float
+    q_r: Floats
+    condition: float
+
+
 @dataclass
 class _Side:
-    places: list[float]
-    conditions: list[float]
-    configurations: list[Floats]
+    points: list[_Point]
     end: str = ""
 
 
@@ -147,7 +153,7 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
     start = float(home.q_a[k])
     whole = 2 * np.pi if joint.turns else 4.0 * scale
     far = start + sign * whole if limit is None else limit
-    side = _Side([start], [float(home.condition)], [home.q_r])
+    side = _Side([_Point(start, home.q_r, float(home.condition))])
     if sign * (far - start) <= 0:
         side.end = "limit"
         return side
@@ -155,11 +161,9 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
     def advance(reached: float, share: float) -> tuple[bool, float]:
         gone = beyond(reached, share)
         place = start * (1.0 - gone) + far * gone
-        found = _at(closed, k, place, side.configurations[-1])
+        found = _at(closed, k, place, side.points[-1].q_r)
         if found is not None:
-            side.places.append(place)
-            side.configurations.append(found[0])
-            side.conditions.append(found[1])
+            side.points.append(found)
         return found is not None, share
 
     way = abs(far - start)
@@ -176,20 +180,16 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
     return side
 
 
-def _refine(closed: ClosedChain, k: int, side: _Side) -> None:
+def _refine(closed: ClosedChain, k: int, points: list[_Point]) -> None:
     """Add positions around peaks of the condition number, where there may be a singularity."""
-    places, conditions = side.places, side.conditions
-    for i in range(len(places) - 2, 0, -1):
-        here = conditions[i]
-        if here < max(conditions[i - 1], conditions[i + 1], closed.condition_limit / 100):
+    for i in range(len(points) - 2, 0, -1):
+        beside = max(points[i - 1].condition, points[i + 1].condition)
+        if points[i].condition < max(beside, closed.condition_limit / 100):
             continue
         for j in (i, i - 1):
-            between = np.linspace(places[j], places[j + 1], FINER + 1)[1:-1]
-            found = [(x, _at(closed, k, float(x), side.configurations[j])) for x in between]
-            new = [(float(x), *each) for x, each in found if each is not None]
-            places[j + 1 : j + 1] = [x for x, _, _ in new]
-            conditions[j + 1 : j + 1] = [condition for _, _, condition in new]
-            side.configurations[j + 1 : j + 1] = [q_r for _, q_r, _ in new]
+            between = np.linspace(points[j].place, points[j + 1].place, FINER + 1)[1:-1]
+            found = [_at(closed, k, float(place), points[j].q_r) for place in between]
+            points[j + 1 : j + 1] = [each for each in found if each is not None]
 
 
 def reach_maps(closed: ClosedChain) -> list[Map]:
@@ -236,10 +236,11 @@ def _map(closed: ClosedChain, pair: tuple[int, int], cells: int) -> Map:
     return Map(names, units, x, y, conditions, closed.condition_limit)
 
 
-def _at(closed: ClosedChain, k: int, place: float, q_r: Floats) -> tuple[Floats, float] | None:
+def _at(closed: ClosedChain, k: int, place: float, q_r: Floats) -> _Point | None:
     known = q_r[: len(closed.driving_names)].copy()
     known[k] = place
-    return _to(closed, known, q_r)
+    found = _to(closed, known, q_r)
+    return None if found is None else _Point(place, *found)
 
 
 def _to(closed: ClosedChain, known: Floats, q_r: Floats) -> tuple[Floats, float] | None:

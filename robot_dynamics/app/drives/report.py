@@ -138,15 +138,6 @@ def text(found: Drives, motion: States, reach: Reach) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in motion.notes)])
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """The charts that are both files and on the page."""
-
-    planes: Mapping[Drive, Chart]
-    ranges: Sequence[Chart]
-    maps: Sequence[str]
-
-
 def write(
     folder: Path,
     robot: str,
@@ -178,23 +169,25 @@ def write(
         write_text(written[what], standalone(svg))
 
     writable(folder)
-    drawn = _Drawn(
-        {drive: _plane(drive) for drive in (*found.joints, *found.motors)},
-        [chart(each, _asked(found, motion, each.name)) for each in reach.ranges],
-        [drawn_map(each, _both(found, motion, each)) for each in reach.maps],
-    )
+    asked = dict(zip(found.coordinates, motion.q.T, strict=True))
+    planes = {drive: _plane(drive) for drive in (*found.joints, *found.motors)}
     for kind, some in (("joint", found.joints), ("motor", found.motors)):
         for k, drive in enumerate(some, 1):
-            svg = drawn.planes[drive].svg
-            picture(f"picture of {kind} {drive.name}", kind, k, [drive.name], svg)
-    for k, (motor, own) in enumerate(zip(reach.ranges, drawn.ranges, strict=True), 1):
+            what = f"picture of {kind} {drive.name}"
+            picture(what, kind, k, [drive.name], planes[drive].svg)
+    ranges = [chart(each, asked[each.name]) for each in reach.ranges]
+    for k, (motor, own) in enumerate(zip(reach.ranges, ranges, strict=True), 1):
         picture(f"range of {motor.name}", "range", k, [motor.name], own.svg)
-    for k, (each, both) in enumerate(zip(reach.maps, drawn.maps, strict=True), 1):
+    maps = [
+        drawn_map(each, np.column_stack([asked[name] for name in each.names]))
+        for each in reach.maps
+    ]
+    for k, (each, both) in enumerate(zip(reach.maps, maps, strict=True), 1):
         picture(f"range of {' and '.join(each.names)}", "ranges", k, each.names, both)
     written["table"] = folder / "motion.csv"
     write_table(written["table"], _columns(found, motion))
     written["page"] = folder / "motion.html"
-    write_text(written["page"], _page(robot, found, motion, reach, drawn, link))
+    write_text(written["page"], _page(robot, found, motion, reach, planes, ranges, maps, link))
     return written
 
 
@@ -212,10 +205,8 @@ def _columns(found: Drives, motion: States) -> Iterator[tuple[str, Floats]]:
 def _limits(most: float | None, along: Floats, unit: str) -> list[Line]:
     if most is None:
         return []
-    ends = np.array([along[0], along[-1]])
-    both = (Line(ends, np.full(2, sign * most), "d", "") for sign in (1, -1))
-    first, second = both
-    return [Line(first.x, first.y, "d", f"limit {number(most)} {unit}"), second]
+    ends, label = np.array([along[0], along[-1]]), f"limit {number(most)} {unit}"
+    return [Line(ends, np.full(2, sign * most), "d", label * (sign > 0)) for sign in (1, -1)]
 
 
 def _over_time(drive: Drive) -> tuple[Chart, Chart, Chart]:
@@ -258,7 +249,14 @@ def _plane(drive: Drive) -> Chart:
 
 
 def _page(
-    robot: str, found: Drives, motion: States, reach: Reach, drawn: _Drawn, link: str | None
+    robot: str,
+    found: Drives,
+    motion: States,
+    reach: Reach,
+    planes: Mapping[Drive, Chart],
+    ranges: Sequence[Chart],
+    maps: Sequence[str],
+    link: str | None,
 ) -> str:
     duration = float(motion.time[-1] - motion.time[0])
     shown = [
@@ -286,11 +284,11 @@ def _page(
             '<p class="faint">From home, with the other motors held there. Towards a singularity '
             "the condition number of the loops grows without bound; out of reach is shaded.</p>",
             page_table(range_rows(reach.ranges)),
-            f"<div class='pair'>{''.join(map(Chart.figure, drawn.ranges))}</div>",
+            f"<div class='pair'>{''.join(map(Chart.figure, ranges))}</div>",
         ]
     if reach.maps:
         others = ", with the other motors at home" if len(reach.ranges) > 2 else ""
-        figures = "".join(f"<figure>{svg}</figure>" for svg in drawn.maps)
+        figures = "".join(f"<figure>{svg}</figure>" for svg in maps)
         body += [
             "<h2>Range of two motors together</h2>",
             f'<p class="faint">From home{others}. Darker towards a singularity, orange where it is '
@@ -301,18 +299,7 @@ def _page(
     for title, some in (("joint", found.joints), ("motor", found.motors)):
         for drive in some:
             torque, rate, power = _over_time(drive)
-            figures = "".join(map(Chart.figure, (torque, drawn.planes[drive], rate, power)))
+            figures = "".join(map(Chart.figure, (torque, planes[drive], rate, power)))
             body.append(f"<h2>{title} {escape(drive.name)}</h2><div class='pair'>{figures}</div>")
     body += [f'<p class="faint">{escape(note)}</p>' for note in motion.notes]
     return page(f"{robot}: {motion.source}", body)
-
-
-def _both(found: Drives, motion: States, both: Map) -> Floats:
-    x, y = (_asked(found, motion, name) for name in both.names)
-    return np.column_stack([x, y])
-
-
-def _asked(found: Drives, motion: States, name: str) -> Floats:
-    """The positions (m,) that the motion requires of a motor, rad or m, reachable or not."""
-    asked: Floats = motion.q[:, found.coordinates.index(name)]
-    return asked

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -13,16 +14,15 @@ import numpy as np
 from ...description.check import body
 from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
-from ...formulations import FORMULATIONS
-from ...mechanism import Friction, Mechanism
-from ...mechanism.transform import ROTOR_MODELS
+from ...mechanism import Mechanism
 from ...motion.swing import Motion
-from ...scalar import Floats, is_zero, roll_pitch_yaw
+from ...scalar import roll_pitch_yaw
 from ...symbolic import derive
 from ...symbolic.closed_chain import is_planar
 from ...symbolic.document import Document
 from ...symbolic.symbolic_parameters import dh_row
-from ..report import survey
+from ..compare import compare, coordinates, within_reach
+from ..report import joint_rows, rotor_rows, survey
 from ..report_page import page_table
 
 LETTERS = 3
@@ -76,7 +76,7 @@ def gathered(
         _, found = survey(source)
     sections = {
         "checks": _checks(found),
-        "tree": _tree(mechanism),
+        "tree": _tree(mechanism, found),
         "models": _models(mechanism),
         "derivation": _derivation(source, mechanism, most=derived),
     }
@@ -140,15 +140,16 @@ def _vector(values: Any) -> str:
     return "  ".join(_number(float(x)) for x in values)
 
 
-def _tree(mechanism: Mechanism) -> str:
+def _tree(mechanism: Mechanism, found: dict[str, Any]) -> str:
+    """The section of tables; `found` is the result of `survey`."""
     inner = "".join(
         f"<h3>{escape(title)}</h3>{page_table(rows)}"
         for title, rows in (
             *_dh_tables(mechanism),
             ("Tree", _frames(mechanism)),
-            ("Joints", _joints(mechanism)),
+            ("Joints", _joints(found["motion"])),
             ("Bodies", _bodies(mechanism)),
-            ("Rotors and gears", _rotors(mechanism)),
+            ("Rotors", rotor_rows(found["rotors"])),
             ("Loops", _loops(mechanism)),
         )
         if len(rows) > 1
@@ -195,33 +196,9 @@ def _frames(mechanism: Mechanism) -> Rows:
     return rows
 
 
-def _joints(mechanism: Mechanism) -> Rows:
-    """A table of the joints that have limits or friction."""
-    rows = [["joint", "from", "to", "largest rate", "largest torque", "friction"]]
-    for link in mechanism.moving:
-        joint = link.joint
-        ends, unit, torque = joint.ends, joint.unit, joint.effort_unit
-        cells = [
-            "" if value is None else f"{_number(value)} {of}"
-            for value, of in (
-                (ends.lower, unit),
-                (ends.upper, unit),
-                (ends.velocity, f"{unit}/s"),
-                (ends.effort, torque),
-            )
-        ]
-        rubs = _rubs(joint.friction)
-        if any(cells) or rubs:
-            rows.append([joint.name, *cells, rubs])
-    return rows
-
-
-def _rubs(law: Friction) -> str:
-    return ", ".join(
-        f"{name.replace('_', ' ')} {_number(float(x))}"
-        for name, x in law.numbers.items()
-        if not is_zero(x)
-    )
+def _joints(motion: dict[str, Any]) -> Rows:
+    rows = joint_rows(list(motion), motion)
+    return [[re.sub(r"^-(?=\d)", "−", cell) for cell in row] for row in rows]
 
 
 def _bodies(mechanism: Mechanism) -> Rows:
@@ -239,17 +216,6 @@ def _bodies(mechanism: Mechanism) -> Rows:
     return rows
 
 
-def _rotors(mechanism: Mechanism) -> Rows:
-    rows = [["rotor", "on", "turns with", "mass, kg", "about its axis, kg·m²", "its friction"]]
-    for rotor in mechanism.rotors:
-        ratios = ", ".join(f"{_number(float(ratio))} × {name}" for name, ratio in rotor.ratios)
-        solid = rotor.inertial
-        numbers = [_number(float(solid.mass)), _number(float(solid.inertia[2, 2]))]
-        rubs = _rubs(rotor.friction or Friction())
-        rows.append([rotor.name, rotor.mount, ratios or "nothing", *numbers, rubs])
-    return rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows]
-
-
 def _loops(mechanism: Mechanism) -> Rows:
     rows = [["loop", "joint", "from", "to"]]
     for loop in mechanism.loops:
@@ -261,50 +227,33 @@ def _models(mechanism: Mechanism) -> str:
     """The section that compares all formulations and rotor models along one motion."""
     if len(mechanism.joint_names) > LARGE and mechanism.loops:
         return ""
-    states = _swing(mechanism)
-    if states is None:
+    names = coordinates(mechanism)
+    if not names:
         return ""
-    first = _dynamics(mechanism)
-    reference = first(*states)
-    names = first.actuated_names
-    size = float(np.nanmax(np.abs(reference), initial=0.0)) or 1.0
+    away = [0.6 if mechanism.joint(name).turns else 0.12 for name in names]
+    home = _dynamics(mechanism).home
+    time = np.linspace(0, 4, SAMPLES)
+    states = Motion(tuple(home), tuple(away), (1.0,) * len(names), 4.0)(time)
+    if mechanism.loops:
+        try:
+            _, states = within_reach(mechanism, *states, backend="python")
+        except RobotDynamicsError:
+            return ""
+    compared = compare(mechanism, time, *states, backend="python")
+    reference, names = compared.rotor_models["full"], mechanism.actuated_names
+    size = float(np.abs(reference).max(initial=0.0)) or 1.0
+    unit = "N·m" if all(mechanism.joint(x).turns for x in names) else "N·m or N"
     rows = [["formulation", "largest difference from newton_euler"]]
-    for name in FORMULATIONS:
-        tau = (
-            reference if name == "newton_euler" else _dynamics(mechanism, formulation=name)(*states)
-        )
-        off = float(np.nanmax(np.abs(tau - reference), initial=0.0))
-        unit = "N·m" if all(mechanism.joint(x).turns for x in names) else "N·m or N"
+    for name, tau in compared.formulations.items():
+        off = float(np.abs(tau - reference).max(initial=0.0))
         rows.append([name, f"{off:.1e} {unit}, {off / size:.1e} of the largest torque"])
     inner = f"<p class='faint'>Along a swing of every joint.</p>{page_table(rows)}"
     if any(not rotor.inertial.is_nothing for rotor in mechanism.rotors):
-        head = ["rotor model", *(f"{x}, {mechanism.joint(x).effort_unit}" for x in names)]
-        table = [head]
-        for model in ROTOR_MODELS:
-            tau = _dynamics(mechanism, rotors=model)(*states)
-            table.append([model, *(_number(x) for x in np.sqrt(np.nanmean(tau**2, axis=0)))])
-        inner += f"<h3>Root mean square torque by rotor model</h3>{page_table(table)}"
+        rms = [["rotor model", *(f"{x}, {mechanism.joint(x).effort_unit}" for x in names)]]
+        for model, tau in compared.rotor_models.items():
+            rms.append([model, *(_number(x) for x in np.sqrt(np.mean(tau**2, axis=0)))])
+        inner += f"<h3>Root mean square torque by rotor model</h3>{page_table(rms)}"
     return _section("Formulations and rotor models", inner, "models", is_open=False)
-
-
-def _swing(mechanism: Mechanism) -> tuple[Floats, Floats, Floats] | None:
-    """q, q̇, q̈ (m, n) of a swing about home, reduced if loops require it; None: impossible."""
-    names = mechanism.driving_names if mechanism.loops else mechanism.joint_names
-    if not names:
-        return None
-    dynamics = _dynamics(mechanism)
-    start = dynamics.home
-    away = np.array([1.0 if mechanism.joint(name).turns else 0.2 for name in names])
-    for share in (0.6, 0.2, 0.06, 0.02):
-        swing = Motion(tuple(start), tuple(share * away), (1.0,) * len(names), 4.0)
-        states = swing(np.linspace(0, 4, SAMPLES))
-        try:
-            for q in states[0]:
-                dynamics.mass_matrix(q)
-        except RobotDynamicsError:
-            continue
-        return states
-    return None
 
 
 def _derivation(source: str, mechanism: Mechanism, *, most: int) -> str:

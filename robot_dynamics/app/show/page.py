@@ -62,7 +62,7 @@ def page(
     dynamics = InverseDynamics(mechanism, rotors=rotors, sensed=sensed, backend="python")
     mechanism = dynamics.mechanism
     load = _load(mechanism)
-    texts = programs(dynamics, Choices(rotors, sensed), load)
+    texts = programs(dynamics, Choices(rotors, load))
     data = _data(dynamics, load) | {
         "rotors": rotors,
         "formulation": FORMULATION,

@@ -41,43 +41,39 @@ LARGEST = 150_000
 
 @dataclass(frozen=True)
 class Choices:
-    """The options with which `InverseDynamics` was built."""
+    """How the programs are made."""
 
-    rotors: str = "full"
-    sensed: bool = False
+    rotors: str
+    load: str
+    """The link that carries the payload"""
     formulation: str = FORMULATION
 
     @property
-    def weighs_payload(self) -> bool:
-        """Are its parameters linear in a payload's mass?"""
-        return self.formulation == FORMULATION
+    def carrier(self) -> str | None:
+        """The link whose payload the parameters depend on; None: they are not linear in its
+        mass."""
+        return self.load if self.formulation == FORMULATION else None
 
 
-def programs(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str, str]:
-    """The programs by name.
-
-    Args:
-        dynamics: the robot.
-        choices: its options.
-        load: the link that carries the payload.
-    """
+def programs(dynamics: InverseDynamics, choices: Choices) -> dict[str, str]:
+    """The programs of a robot by name."""
     mechanism = dynamics.mechanism
     closed = dynamics.closed
     found = {"poses": _poses(mechanism)}
     tree = mechanism
     if closed is None:
-        found |= _of_tree(mechanism, choices, load)
+        found |= _of_tree(mechanism, choices)
     else:
-        found |= _of_closed_chain(closed, mechanism, choices, load)
+        found |= _of_closed_chain(closed, mechanism, choices)
         tree = replace(mechanism, loops=(), actuated=(), driving=(), sensed=(), platform=None)
-    found |= {f"of_{term}": _torques(dynamics, choices, [term], load) for term in TERMS}
-    found |= _others(dynamics, choices, load)
+    found |= {f"of_{term}": _torques(dynamics, choices, [term]) for term in TERMS}
+    found |= _others(dynamics, choices)
     found["potential"] = _potential(tree, choices.rotors)
-    found["kinetic"] = _kinetic(tree, choices, load)
+    found["kinetic"] = _kinetic(tree, choices)
     return found
 
 
-def _others(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str, str]:
+def _others(dynamics: InverseDynamics, choices: Choices) -> dict[str, str]:
     """`torques` for each other formulation, without a payload, and each other rotor model."""
     mechanism = dynamics.mechanism
     bodies = len(mechanism.links) + len(mechanism.rotors)
@@ -94,17 +90,17 @@ def _others(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str,
         }
     found = {}
     for name, way in ways.items():
-        if len(text := _torques(dynamics, way, TERMS, load)) <= LARGEST:
+        if len(text := _torques(dynamics, way, TERMS)) <= LARGEST:
             found[name] = text
     return found
 
 
-def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str], load: str) -> str:
+def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str]) -> str:
     """The motors' torques as a function of the configuration, q̇ and q̈."""
     closed = dynamics.closed
     if closed is None:
-        return _Weighed(dynamics.mechanism, choices, terms, load).program("torques")
-    model = _LoadedModel(closed.model, dynamics.mechanism, choices, terms, load)
+        return _Weighed(dynamics.mechanism, choices, terms).program("torques")
+    model = _LoadedModel(closed.model, dynamics.mechanism, choices, terms)
     n, k = len(closed.coordinate_names), len(closed.joint_names)
     return model.program("torques", (n, k, k))
 
@@ -112,18 +108,19 @@ def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str], 
 # --- open chains --------------------------------------------------------------------------------
 
 
-def _of_tree(mechanism: Mechanism, choices: Choices, load: str) -> dict[str, str]:
-    whole = _Weighed(mechanism, choices, TERMS, load)
+def _of_tree(mechanism: Mechanism, choices: Choices) -> dict[str, str]:
+    whole = _Weighed(mechanism, choices, TERMS)
     return {name: whole.program(name) for name in ("torques", "mass_matrix", "gravity", "bias")}
 
 
 class _Weighed:
     """The functions of an open chain, with gravity and payload as arguments."""
 
-    def __init__(self, mechanism: Mechanism, choices: Choices, terms: Iterable[str], load: str):
+    def __init__(self, mechanism: Mechanism, choices: Choices, terms: Iterable[str]):
         self._chain = OpenChain(mechanism, choices.formulation, choices.rotors, tuple(terms))
-        carrier = load if choices.weighs_payload else None
-        self._p = _Affine.of(lambda robot: self._chain.over(robot).parameters, mechanism, carrier)
+        self._p = _Affine.of(
+            lambda robot: self._chain.over(robot).parameters, mechanism, choices.carrier
+        )
 
     def program(self, name: str) -> str:
         """The program of a function of `OpenChain.function`."""
@@ -183,10 +180,8 @@ class _Affine:
 # --- closed chains ------------------------------------------------------------------------------
 
 
-def _of_closed_chain(
-    closed: ClosedChain, mechanism: Mechanism, choices: Choices, load: str
-) -> dict[str, str]:
-    model = _LoadedModel(closed.model, mechanism, choices, TERMS, load)
+def _of_closed_chain(closed: ClosedChain, mechanism: Mechanism, choices: Choices) -> dict[str, str]:
+    model = _LoadedModel(closed.model, mechanism, choices, TERMS)
     n, k = len(closed.coordinate_names), len(closed.joint_names)
     found = {
         "closing": model.program("closing", (k, n - k)),
@@ -216,7 +211,6 @@ class _LoadedModel:
         mechanism: Mechanism,
         choices: Choices,
         terms: Iterable[str],
-        load: str,
     ):
         def parts(robot: Mechanism) -> Subsystems:
             geometry = model.geometry.over(robot)
@@ -225,8 +219,7 @@ class _LoadedModel:
         bare = parts(mechanism)
         layout = self._layout = ParameterVector(bare)
         self._model = model.over(bare)
-        carrier = load if choices.weighs_payload else None
-        self._p = _Affine.of(lambda robot: layout.values(parts(robot)), mechanism, carrier)
+        self._p = _Affine.of(lambda robot: layout.values(parts(robot)), mechanism, choices.carrier)
 
     def program(self, name: str, sizes: tuple[int, ...]) -> str:
         """The program of a function of `ClosedModel`.
@@ -273,9 +266,9 @@ def _potential(tree: Mechanism, rotors: str) -> str:
     return source(record(equations, (len(tree.joint_names), WORLD)))
 
 
-def _kinetic(tree: Mechanism, choices: Choices, load: str) -> str:
+def _kinetic(tree: Mechanism, choices: Choices) -> str:
     """The kinetic energy at q, q̇, J."""
-    return _Weighed(tree, choices, TERMS, load).program("kinetic_energy")
+    return _Weighed(tree, choices, TERMS).program("kinetic_energy")
 
 
 def _printed(equations: Callable[..., Iterable[Any]], sizes: tuple[int, ...]) -> str:

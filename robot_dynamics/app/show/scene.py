@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...description.shapes import Shape, Shapes
+from ...description.shapes import Shapes
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, is_zero, rotation_to
 
@@ -59,7 +59,7 @@ def scene(mechanism: Mechanism, meshes: Mapping[str, list[dict[str, Any]]]) -> d
             {
                 "name": name,
                 "index": index[name],
-                "shapes": [_shape(each) for each in shapes.of(name)],
+                "shapes": [vars(each) | {"pose": pose(each.pose)} for each in shapes.of(name)],
                 "meshes": meshes.get(name, []),
             }
             for name in names
@@ -80,16 +80,6 @@ def pose(where: Pose) -> list[float]:
 
 def _list(values: Any) -> list[float]:
     return [float(x) + 0.0 for x in values]
-
-
-def _shape(shape: Shape) -> dict[str, Any]:
-    return {
-        "kind": shape.kind,
-        "size": list(shape.size),
-        "pose": pose(shape.pose),
-        "part": shape.part,
-        "joint": shape.joint,
-    }
 
 
 def _joint(mechanism: Mechanism, name: str, index: Mapping[str, int]) -> dict[str, Any]:
