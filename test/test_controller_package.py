@@ -469,6 +469,33 @@ def test_other_names_never_reach_the_text(name, tmp_path):
         assert name not in Path(path).read_text(encoding="utf-8")
 
 
+@needs_compiler
+@pytest.mark.parametrize("name", ["polar", "five_bar"])
+def test_springs_of_all_joints_are_in_the_text(name, tmp_path, compiled):
+    """The interface of the solver's friction vector has no positions: those of open chains are
+    added to its other torques."""
+    description = yaml.safe_load((CONFIG / f"{name}.yaml").read_text())
+    for k, link in enumerate(description["links"]):
+        link["friction"] = {"viscous": 0.2, "offset": 0.1 * k, "stiffness": 3.0 + k}
+    file = tmp_path / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(description))
+    mechanism = rd.load(file)
+    c, dynamics = compiled(file), facade(mechanism)
+    near = np.array(dynamics.home, dtype=float) + 0.05
+    qd, qdd = np.random.default_rng(0).uniform(-0.5, 0.5, (2, len(near)))
+    for terms in (TERMS, ("friction",)):
+        expected = facade(mechanism, terms=terms)(near, qd, qdd)
+        assert (
+            relative(c.torques(len(dynamics.actuated_names), near, qd, qdd, terms)[1], expected)
+            < 1e-9
+        )
+    bare = facade(rd.load(CONFIG / f"{name}.yaml"))(near, qd, qdd)
+    assert relative(dynamics(near, qd, qdd), bare) > 0.01
+    (solver,) = Path(c._library._name).parent.glob("src/*solver*.cpp")
+    added = solver.read_text().count("+ springs(q)")
+    assert added == (2 if name == "polar" else 0)
+
+
 @pytest.mark.parametrize(
     "prefix", ["Arm", "1arm", "a__b", "a-b", "a_", "", "../a", 'a"', "a" * 201]
 )

@@ -30,7 +30,7 @@ LEAN = ("-fno-tree-fre", "-fno-tree-dse", "-fno-dse", "-fno-rerun-cse-after-loop
 """GCC's flags that leave out searches for equal values and for stores that nobody reads: a recorded
 program has none, and they take long"""
 
-ALONE = ("-nostdlib",) if sys.platform == "linux" else ()
+ALONE = ("-nostdlib", "-lm", "-lgcc") if sys.platform == "linux" else ()
 """Flags that leave out what a linker adds to a program: looking through the C library takes long,
 and it is in every process that loads a kernel"""
 
@@ -93,7 +93,7 @@ class Compiler:
                 parts = [f"{name}.o" for name in names]
             link = ["-shared", *parts, "-o", "kernel.so", *libraries]
             try:
-                self._run(place, [*alone, *link])
+                self._run(place, [*link, *alone])
             except CompileError as error:
                 if not (alone and error.value):
                     raise

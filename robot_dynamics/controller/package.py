@@ -226,6 +226,9 @@ def _context(request: Request, found: Programs, links: Sequence[str]) -> dict[st
         **_kinds(kernels, ""),
         "read": _kinds(kernels, READ) if found.reading else None,
         "share": kernels.get("share"),
+        # of robots with loops, the friction at the last configuration has them
+        "springs": not found.closure
+        and any(law.stiffness for *_, law in mechanism.friction_rows()),
         "any_loads": bool(loads),
         "any_blocks": any(load.block is not None for load in loads),
         "uses_sign": any(step[0] == "sign" for step in steps),
