@@ -126,7 +126,8 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
     barrier, and then friction and rotors again beside the springs.
     """
     prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
-    _, prior = approached(normal.gram.sum(axis=0), normal.moment.sum(axis=0), prior)
+    gram, moment = normal.gram.sum(axis=0), normal.moment.sum(axis=0)
+    _, prior = approached(gram, moment, prior, unknowns.springs)
     b = 10 * len(prior.bodies)
     described = prior.curvature(1.0)
     bend, right = np.zeros_like(described), np.zeros(b)

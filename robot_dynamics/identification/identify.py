@@ -282,12 +282,14 @@ def identify(
         described, missing = match(mechanism, joints)
         scales = dict(work.effort_scale)
         warned = [*(other_unit(found) if mixture is None else ())]
-        warned += [each.words(scales.get(each.joint, 1.0)) for each in doubtful]
+        given = dict(scales)
         if sure:
             scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in sure}
             work = replace(work, effort_scale=scales, cache=None)
         unsure = spread(found)
         judged = _judged(passes, work, fitting, judging, described, model, unsure)
+        doubtful = tuple(each for each in doubtful if not _sprung(each, found, judged[0]))
+        warned += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
         explained = {each.joint for each in doubtful} if mixture is None else {*joints}
         swayed = _swayed(passes, work, fitting, judged[0], explained, used)
         filters = {each.joint: each.words(cutoff is not None) for each in swayed}
@@ -439,6 +441,12 @@ def _swayed(
         for each in some
         if each.joint in much and 2 * each.missed > much[each.joint]
     )
+
+
+def _sprung(doubt: Doubt, found: Fit, errors: Errors) -> bool:
+    """Whether a spring explains a joint's efforts better than the factor in doubt does."""
+    error = errors.relative[errors.joints.index(doubt.joint)]
+    return not doubt.sure and found.drives[doubt.joint].law.springs and bool(error < doubt.after)
 
 
 def _zeros(

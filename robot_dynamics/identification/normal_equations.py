@@ -9,7 +9,7 @@ against outliers.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,8 @@ LOOSE = 1e-8
 """Weight of the description in the fit from which the search begins"""
 SAME = 0.2
 """Change of a reference's log det below which the search ends: 5 % in every direction"""
+HELD = 1e25
+"""Ridge of a scalar that is kept at 0, relative to those of the others"""
 RIDGE = 1e-10
 """Ridge relative to each scalar's own information; keeps nearly collinear columns bounded"""
 
@@ -388,7 +390,7 @@ def robust(
         sums = Sums(rows[0].unknowns)
         for a, b, each in zip(edges[:-1], edges[1:], rows, strict=True):
             sums.add(each, weights[a:b])
-        x = fitted(*sums.together(), prior)
+        x = fitted(*sums.together(), prior, rows[0].unknowns.springs)
         residual = np.concatenate([each.residual(x) for each in rows])
         for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
             if good.any():
@@ -399,18 +401,30 @@ def robust(
     return x, sigma, weights, residual
 
 
-def fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
+def fitted(gram: Floats, moment: Floats, prior: Prior, held: Sequence[int] = ()) -> Floats:
     """The regularised fit x (p,) to this recording alone, without constraints of physical
-    consistency."""
-    return approached(gram, moment, prior)[0]
+    consistency; `held` as for `approached`."""
+    return approached(gram, moment, prior, held)[0]
 
 
-def approached(gram: Floats, moment: Floats, prior: Prior) -> tuple[Floats, Prior]:
+def approached(
+    gram: Floats, moment: Floats, prior: Prior, held: Sequence[int] = ()
+) -> tuple[Floats, Prior]:
     """The regularised fit x (p,) without constraints of physical consistency, and the prior scaled
-    and stretched to its bodies."""
+    and stretched to its bodies.
+
+    Args:
+        gram: (p, p), the normal matrix.
+        moment: (p,), its right-hand side.
+        prior: the described bodies.
+        held: the columns, behind those of bodies, whose parameters are kept at 0: springs, which
+            would take the bodies' weight, and explain efforts in another unit.
+    """
     block = 10 * len(prior.bodies)
     tightness = RIDGE * np.diag(gram)[block:]
     tightness = np.maximum(tightness, RIDGE * max(float(tightness.max(initial=0.0)), 1e-12))
+    largest = max(float(tightness.max(initial=0.0)), 1.0)
+    tightness[np.asarray(held, dtype=int) - block] = HELD * largest
     # the scalars s eliminated: (A - Bᵀ D⁻¹ B) φ = a - Bᵀ D⁻¹ b
     B = gram[block:, :block]
     Z = solved(gram[block:, block:] + np.diag(tightness), np.column_stack([moment[block:], B]))

@@ -155,6 +155,13 @@ class Unknowns:
             start += size
         raise KeyError(owner)
 
+    @property
+    def springs(self) -> list[int]:
+        """The columns of the joints' springs."""
+        if self.payload is not None:
+            return []
+        return [self.group(joint).start + laws.STIFFNESS for joint in self.joints]
+
     @cached_property
     def size(self) -> int:
         """The number of unknowns."""
