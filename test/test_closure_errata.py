@@ -125,7 +125,7 @@ def test_the_platforms_terms_add_to_those_of_the_legs(seed, tmp_path):
     wrench = wrench + platform.gravity_wrench(parts.body, R, chain.mechanism.gravity)
     both = parts.rigid(state.q_r, state.qd_r, qdd_r) + parts.gravity(state.q_r)
     legs = both - state.J_C.T @ wrench
-    friction = parts.friction(state.qd_r)
+    friction = parts.friction(state.q_r, state.qd_r)
     expected = oracle.torques(state.q_r, qd, qdd)
     added = state.T.T @ (legs + friction + state.J_C.T @ wrench)
     subtracted = state.T.T @ (legs + friction - state.J_C.T @ wrench)

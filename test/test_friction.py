@@ -33,6 +33,7 @@ LAWS = {
     "Stribeck": Friction(0.3, 1.5, stribeck_torque=0.8, stribeck_rate=0.7),
     "Stribeck dips": Friction(0.3, 1.5, stribeck_torque=-1.0, stribeck_rate=0.7),
     "spring": Friction(0.3, 1.5, offset=-0.4, stiffness=2.5),
+    "all but a spring": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7),
     "all": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7, -1.2),
 }
 RATES = np.array([-40.0, -3.0, -0.7, -0.1, -1e-9, 0.0, 1e-9, 0.1, 0.7, 3.0, 40.0])

@@ -86,7 +86,7 @@ def test_a_zero_that_is_off_is_named_with_its_offset(described, log, joint, off)
     zero = found[joint]
     assert zero.offset == pytest.approx(-off, abs=3.5 * zero.deviation)
     assert zero.deviation < np.radians(0.3)
-    assert zero.less > 0.01
+    assert zero.less > 0.005
 
 
 def test_the_gains_of_drives_do_not_multiply_friction(described, log):

@@ -12,7 +12,8 @@ import pytest
 import yaml
 from robots import CONFIG, RELATIVE_TO_SISTERS, random_dh, relative, state
 from test_codegen_recorder import run
-from test_friction import LAWS, by_hand
+from test_friction import LAWS as AT_JOINTS
+from test_friction import by_hand
 from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
@@ -37,6 +38,8 @@ ROW = np.array([0.0, 0.0, -40.0, 55.0, 0.0])
 HOOK = Friction(2e-3, 0.03, offset=-0.01, coulomb_negative=0.02, stribeck_torque=0.015,
                 stribeck_rate=20.0)  # fmt: skip
 LAW = Friction(2e-3, 0.03)
+LAWS = {name: law for name, law in AT_JOINTS.items() if not law.stiffness}
+"""Springs are at joints"""
 
 
 def arm(tmp_path, law=LAW, seed=0):

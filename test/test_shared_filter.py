@@ -219,7 +219,7 @@ def test_columns_of_friction_are_filtered_as_the_efforts(arm, still):
     """Each as scipy's filter does, also where a joint does not move at all."""
     from scipy.signal import butter, sosfiltfilt
 
-    from robot_dynamics.identification.friction_laws import raw_columns
+    from robot_dynamics.identification.friction_laws import STIFFNESS, raw_columns
 
     log = recording(arm, 8.0, 100.0)
     (stream,) = log.streams
@@ -237,6 +237,7 @@ def test_columns_of_friction_are_filtered_as_the_efforts(arm, still):
     assert found.tau == pytest.approx(tau, abs=1e-9)
     for j in range(3):
         right = sosfiltfilt(sections, raw_columns(qd[:, j], True), axis=0, padlen=30)
+        right[:, STIFFNESS] = sosfiltfilt(sections, stream.position[:, j], padlen=30)
         assert whole.friction[:, j] == pytest.approx(right[whole.place], abs=1e-11)
 
 

@@ -283,7 +283,8 @@ class _Trial:
             sums.add(rows, weights, slice(a, b))
             parts.append(sums.together())
         G, g = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
-        found = [fitted(G - gram, g - moment, self._prior) for gram, moment in parts]
+        springs = self.unknowns.springs
+        found = [fitted(G - gram, g - moment, self._prior, springs) for gram, moment in parts]
         self._known[cutoff] = _Candidate(samples, rows, found)
         return self._known[cutoff]
 

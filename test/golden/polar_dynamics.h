@@ -15,7 +15,7 @@ enum {
     POLAR_JOINTS = 2
 };
 
-/* tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), N m or N
+/* tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd), N m or N
  * q [POLAR_JOINTS]: positions, rad or m
  * qd [POLAR_JOINTS]: rates, rad/s or m/s
  * qdd [POLAR_JOINTS]: accelerations, rad/s^2 or m/s^2
