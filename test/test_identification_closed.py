@@ -108,6 +108,28 @@ def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name
     assert np.abs(again(q, qd, qdd) - right).max() < 0.05 * np.abs(right).max()
 
 
+def _sprung(mechanism, offset):
+    """The five-bar with a spring at a passive joint."""
+    law = replace(mechanism.joint("qp1").friction, stiffness=3.0, offset=offset)
+    links = [
+        replace(each, joint=replace(each.joint, friction=law)) if each.joint.name == "qp1" else each
+        for each in mechanism.links
+    ]
+    return replace(mechanism, links=tuple(links))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_described_spring_stays_and_where_it_is_at_rest_is_told():
+    described, truth = robots("five_bar")
+    real, known = _sprung(truth, 2.0), _sprung(described, 0.5)
+    logs = [log(real, REACH["five_bar"], seed) for seed in (1, 2, 3)]
+    found = rd.identify(known, logs[:2], validate=logs[2])
+    assert found.errors.relative.max() < 1.3 * NOISE
+    law = found.mechanism.joint("qp1").friction
+    assert law.stiffness == 3.0
+    assert law.offset == pytest.approx(2.0, abs=0.3)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_mujocos_five_bar_is_found():
     pytest.importorskip("mujoco", reason="MuJoCo is the robot")

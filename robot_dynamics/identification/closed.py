@@ -304,14 +304,16 @@ def _judged(
 
 def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
     """The mechanism with all friction and rotors that are identified, so that each has a column.
-    The friction of a rotor that turns with one joint is the joint's."""
+    The friction of a rotor that turns with one joint is the joint's. Springs are as described;
+    where they are at rest is identified."""
     links = []
     mechanism = friction_at_joints(mechanism)
     for link in mechanism.links:
         joint = link.joint
         if joint.moves and joint.coupling is None:
-            offset = 1.0 if joint.name in motors else 0.0
-            joint = replace(joint, friction=Friction(1.0, 1.0, offset))
+            stiffness = joint.friction.stiffness
+            offset = 1.0 if joint.name in motors or stiffness else 0.0
+            joint = replace(joint, friction=Friction(1.0, 1.0, offset, stiffness=stiffness))
         links.append(replace(link, joint=joint))
     # of a motor that turns with several joints, friction has its own columns
     with_friction = tuple(
