@@ -257,8 +257,8 @@ def test_springs_are_found_where_there_are_some_and_written_with_the_model(truth
     result = identify(ARM, recording(real, 20.0, 200.0, noise=0.02))
     for joint in result.joints:
         found, right = (each.joint(joint).friction for each in (result.mechanism, real))
-        assert found.stiffness == pytest.approx(right.stiffness, rel=0.2)
-    assert miss(real, result.mechanism) < 0.03
+        assert found.stiffness == pytest.approx(right.stiffness, rel=0.1)
+    assert miss(real, result.mechanism) < 0.005
     assert not result.doubts
     assert not result.warnings
     save(result, tmp_path)

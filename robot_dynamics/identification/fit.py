@@ -88,7 +88,9 @@ def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
     wider = np.ones(len(unknowns.joints))
     for _ in range(PASSES):
         found = _fit(unknowns, normal.together(unknowns, wider))
-        before, wider = wider, normal.misfit(unknowns, found.columns @ found.x)
+        springs = _springs(found.drives)
+        x = found.columns @ found.x
+        before, wider = wider, normal.misfit(unknowns, x, sprung=springs)
         if float(np.abs(np.log(wider / before)).max()) < SAME:
             break
     return _with_all_noise(found, normal, before)
@@ -106,7 +108,7 @@ def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
     E = found.columns
     bent = normal.bent(found.unknowns, E @ found.covariance @ E.T) / taken
     honest = normal.honest()
-    wider = honest.misfit(found.unknowns, E @ found.x, bent)
+    wider = honest.misfit(found.unknowns, E @ found.x, bent, _springs(found.drives))
     equations = honest.together(found.unknowns, wider)
     gram = E.T @ equations.gram.sum(axis=0) @ E
     return replace(

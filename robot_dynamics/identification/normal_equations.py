@@ -9,7 +9,7 @@ against outliers.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,9 +174,15 @@ class NormalEquations:
             ]
         )
 
-    def misfit(self, unknowns: Unknowns, x: Floats, bent: Floats | float = 0.0) -> Floats:
+    def misfit(
+        self,
+        unknowns: Unknowns,
+        x: Floats,
+        bent: Floats | float = 0.0,
+        sprung: Collection[str] = (),
+    ) -> Floats:
         """The squared error (n,) of x (p,) over what the assumed noise variance predicts; at least
-        1.
+        1, except of joints with a spring, as the noise was determined without one.
 
         An error that may be due to rounding counts as 1.
 
@@ -185,6 +191,7 @@ class NormalEquations:
             x: (p,), the parameters.
             bent: (n,), the degrees of freedom of the fit to x; they are subtracted from the numbers
                 of samples, up to half of these.
+            sprung: the joints with a spring.
         """
         out = np.ones(len(self.count))
         G, g, square = self.gram.sum(axis=0), self.moment.sum(axis=0), self.square.sum(axis=0)
@@ -194,7 +201,8 @@ class NormalEquations:
             # Σ w (τ - y x)²
             missed = float(square[j] + own @ (G[j] @ own - 2 * g[j]))
             if missed > ROUNDING * square[j]:
-                out[j] = max(1.0, missed / left[j])
+                least = 0.0 if unknowns.joints[j] in sprung else 1.0
+                out[j] = max(least, missed / left[j])
         return out
 
 
