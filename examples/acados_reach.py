@@ -4,7 +4,7 @@
 acados takes a model as an implicit equation, so that inverse dynamics are one as they stand:
 no mass matrix is inverted.
 
-    0 = [q̇ - d/dt q;  D(q) d/dt q̇ + C(q, q̇) q̇ + g(q) + friction(q̇) - τ]      x = [q; q̇], u = τ
+    0 = [q̇ - d/dt q;  D(q) d/dt q̇ + C(q, q̇) q̇ + g(q) + friction(q, q̇) - τ]      x = [q; q̇], u = τ
 
 Run it: python examples/acados_reach.py. Where acados (docs.acados.org) is not installed, the model
 is made, and that is said; nothing is solved.

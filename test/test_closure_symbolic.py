@@ -243,6 +243,30 @@ def test_lists_of_some_terms_are_exact(terms, rotors):
     assert_exact(listing(model, mechanism, terms=terms, rotors=rotors)[1])
 
 
+def sprung(name: str, folder):
+    """A shipped robot with a friction of its own, springs included, at every joint of its legs."""
+    robot = shipped(name)
+    for k, link in enumerate(robot["links"]):
+        if link["joint"].get("name", "qc1") != "qc1":
+            law = {"viscous": 0.1 + k, "coulomb": 0.3, "offset": 0.2, "stiffness": 2.0 + k}
+            link["friction"] = law
+    return load(robot, folder)
+
+
+def test_listed_friction_has_springs(tmp_path):
+    mechanism = sprung("five_bar", tmp_path)
+    model = derive(mechanism, "newton_euler", terms=["friction"])
+    assert_exact(listing(model, mechanism, terms=["friction"])[1])
+
+
+def test_the_legs_friction_has_springs(tmp_path):
+    mechanism = sprung("rrr", tmp_path)
+    model = derive(mechanism)
+    _, q, qd, qdd, state, evaluate = scene((mechanism, model))
+    tau = state.T[:6].T @ evaluate(model.friction)[:, 0]
+    assert relative(tau, ClosedChain(mechanism, terms=["friction"])(q, qd, qdd)) < SAME
+
+
 def test_intermediates_stand_on_those_before_them_and_each_is_needed():
     model = derived("delta", "newton_euler")
     known = {*model.q, *model.qd, *model.qdd, *model.parameters}

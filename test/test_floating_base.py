@@ -329,6 +329,10 @@ def test_friction_is_the_joints_alone():
     robot.set_friction("knee", 0.5, 0.0)
     expected[6] += 0.2 * state[1][6]
     assert relative(robot(*state), expected) < ROUNDING
+    robot.set_friction("knee", 0.5, 0.0, offset=0.1, stiffness=-2.0)
+    expected[6] += 0.1 - 2.0 * state[0][7]
+    assert relative(robot(*state), expected) < ROUNDING
+    assert relative(robot.regressor(*state) @ robot.parameters, expected) < ROUNDING
     with pytest.raises(InputError, match="free_rx"):
         robot.set_friction("free_rx", 0.5, 0.0)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import closed_robots
 import numpy as np
 import pytest
+import sympy
 import yaml
 from robots import CONFIG, RELATIVE_TO_SISTERS, relative
 
@@ -24,6 +25,8 @@ from robot_dynamics.mechanism import (
     Rotor,
 )
 from robot_dynamics.simulation.physics import Simulation
+from robot_dynamics.symbolic.straight_line import inlined, straight_line
+from robot_dynamics.symbolic.symbolic_parameters import Parameters, Task
 
 LAWS = {
     "plain": Friction(0.3, 1.5),
@@ -89,6 +92,14 @@ def test_at_rest_there_is_the_offset_alone_smoothed_or_not_and_nan_stays_nan(bac
         rates = np.array([np.nan, 1.0])
         tau = rubbing(mechanism, rates, backend=backend, friction_smoothing=smoothing)
         assert np.isnan(tau[0])
+
+
+@pytest.mark.parametrize("other", LAWS.values(), ids=LAWS)
+def test_two_laws_of_one_rate_add_up(other):
+    law = Friction(0.7, 2.5, 0.4, 3.0, stiffness=0.9)
+    for one, two in ((law, other), (other, law)):
+        expected = by_hand(one, RATES, 0.8) + by_hand(two, RATES, 0.8)
+        assert by_hand(one + two, RATES, 0.8) == pytest.approx(expected, rel=1e-14)
 
 
 def test_smoothed_friction_takes_power_at_every_rate_and_is_the_law_itself_beyond():
@@ -255,6 +266,19 @@ def test_symbols_say_the_same(intermediates):
     for rates in ([0.4, -0.3], [-0.4, 0.3], zero):
         expected = [by_hand(LAWS["all"], rates[0], 0.7), by_hand(LAWS["by direction"], rates[1])]
         assert compute([0.7, 0.2], rates, zero) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_symbols_by_the_recorder_say_the_same():
+    mechanism = robot(LAWS["all"], LAWS["spring"])
+    q, qd, qdd = (sympy.symbols(f"{name}1:3") for name in ("q", "w", "a"))
+    known = Parameters.of(mechanism, False, "")
+    task = Task(mechanism, q, qd, qdd, known, "newton_euler", "full", frozenset(["friction"]))
+    parts = inlined(*straight_line(task))
+    values = dict(zip((*q, *qd, *qdd), (0.7, 0.2, -0.4, 0.3, 0.0, 0.0), strict=True))
+    expected = [by_hand(LAWS["all"], -0.4, 0.7), by_hand(LAWS["spring"], 0.3, 0.2)]
+    for name in ("friction", "torques"):
+        found = np.array(parts[name].subs(values), dtype=float).ravel()
+        assert found == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)

@@ -267,11 +267,55 @@ def test_springs_are_found_where_there_are_some_and_written_with_the_model(truth
     assert miss(result.mechanism, saved) < 1e-12
 
 
-def test_a_joint_that_turns_without_end_has_no_spring(arm, truth):
-    endless = ARM.replace('"a" type="revolute"', '"a" type="continuous"')
-    result = identify(rd.load(endless), recording(sprung(truth), 20.0, 200.0, noise=0.02))
-    assert result.mechanism.joint("a").friction.stiffness == 0.0
-    assert result.mechanism.joint("c").friction.stiffness > 0.0
+@pytest.mark.parametrize("seed", range(5))
+def test_springs_of_any_arm_are_found_and_nothing_is_doubted(arm, seed):
+    """Whatever its bodies: a strong spring is neither another unit nor an axis, and none is found
+    where there is none."""
+    real = changed(arm, seed=seed)
+    noise = (0.02, 0.0)[seed % 2]
+    for robot, most in ((real, 0.02), (sprung(real), 0.02)):
+        result = identify(arm, recording(robot, 12.0, 100.0, noise=noise, seed=seed))
+        for joint in result.joints:
+            found, right = (each.joint(joint).friction for each in (result.mechanism, robot))
+            assert found.stiffness == pytest.approx(right.stiffness, rel=0.2)
+        assert miss(robot, result.mechanism) < most
+        assert not result.doubts
+        assert not result.warnings
+
+
+def test_springs_are_found_beside_placeholder_masses(arm, truth):
+    real = sprung(truth)
+    result = identify(heavier(arm, 1e-3), recording(real, 20.0, 200.0, noise=0.02))
+    for joint in result.joints:
+        found, right = (each.joint(joint).friction for each in (result.mechanism, real))
+        assert found.stiffness == pytest.approx(right.stiffness, rel=0.2)
+    assert miss(real, result.mechanism) < 0.01
+
+
+@pytest.mark.parametrize("described", [0.0, 1.0])
+def test_a_joint_that_turns_without_end_has_a_spring_only_if_it_is_described(truth, described):
+    mechanism = rd.load(ARM.replace('"a" type="revolute"', '"a" type="continuous"'))
+    dynamics = InverseDynamics(mechanism)
+    dynamics.set_friction("a", 0.0, 0.0, stiffness=described)
+    log = recording(sprung(truth), 20.0, 200.0, noise=0.02)
+    law, other = (
+        identify(dynamics.mechanism, log).mechanism.joint(name).friction for name in ("a", "c")
+    )
+    assert law.stiffness == pytest.approx(6.0 if described else 0.0, rel=0.1)
+    assert other.stiffness > 0.0
+
+
+def test_the_report_draws_friction_over_velocity_without_the_spring(arm, truth):
+    from robot_dynamics.app.identification_report import _Joint, stretches
+
+    result = identify(arm, recording(sprung(truth), 20.0, 200.0, noise=0.02))
+    shown = stretches(result)
+    for j, (name, noise) in enumerate(zip(result.joints, result.errors.identified, strict=True)):
+        law = result.mechanism.joint(name).friction
+        dots, line = _Joint(result, shown, j).friction().lines
+        for each in (dots, line):
+            off = each.y - [law.torque(v, float(np.sign(v))) for v in each.x.tolist()]
+            assert np.median(np.abs(off)) < noise  # not at changes of sign, which are filtered
 
 
 def test_a_spring_that_only_impossible_bodies_would_replace_is_found(arm):

@@ -287,6 +287,9 @@ def test_every_law_is_the_friction_it_says(turns):
             ),
         ),
         (("coulomb", "offset"), (1, -5), None, None),
+        (("coulomb", "offset", "stiffness"), (1, -5, 3), None, None),
+        (("coulomb", "offset", "stiffness"), (1, 5, -1e-9), "stiffness", ("coulomb", "offset")),
+        (("coulomb", "offset", "stiffness"), (-1, 5, 3), "coulomb", ("offset", "stiffness")),
         (
             ("coulomb", "coulomb_negative", "offset", "stribeck_torque"),
             (1, -0.5, 0, 0.6),

@@ -16,6 +16,7 @@ import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text, mujoco_compiler
 from robot_dynamics.description.fields import DescriptionWarning
 from robot_dynamics.description.urdf_writer import urdf as written
+from robot_dynamics.mechanism import Friction
 from robot_dynamics.scalar import rotation_rpy
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo, which reads MJCF, is not installed")
@@ -136,12 +137,13 @@ SPRUNG = (
     .replace('name="turn"', 'name="turn" stiffness="-7" springref="-40"')
     .replace('name="wrist"', 'name="wrist" stiffness="0.3"')
 )
+SLACK = SPRUNG.replace("<worldbody>", '<option><flag spring="disable"/></option><worldbody>', 1)
 
 
 @pytest.mark.parametrize(
     ("text", "bound"),
-    [(ARM, ROUNDING), (SPRUNG, ROUNDING), (WALKER, 1e-9)],
-    ids=["arm", "springs", "walker"],
+    [(ARM, ROUNDING), (SPRUNG, ROUNDING), (SLACK, ROUNDING), (WALKER, 1e-9)],
+    ids=["arm", "springs", "disabled springs", "walker"],
 )
 def test_torques_are_mujocos(text, bound):
     """The walker's bound is that of a finite difference."""
@@ -356,6 +358,14 @@ def test_a_weld_and_a_following_joint_are_kept():
     coupling = mechanism.joint("elbow").coupling
     assert coupling.ratios == (("motor", -2.0),)
     assert coupling.offset == pytest.approx(0.1)
+
+
+def test_friction_that_is_switched_off_is_none():
+    flags = '<option><flag damper="disable" frictionloss="disable"/></option>'
+    text = ARM.replace('name="lift"', 'name="lift" frictionloss="2"')
+    assert rd.load(text).joint("lift").friction == Friction(3.0, 2.0)
+    robot = rd.load(text.replace("<worldbody>", flags + "<worldbody>", 1))
+    assert all(link.joint.friction == Friction() for link in robot.links)
 
 
 def test_gravity_that_is_switched_off_is_none():

@@ -354,11 +354,13 @@ def _page(
     for joint in joints:
         body += [f"<h2>{escape(joint.name)}</h2>", joint.torques.figure()]
         if opened:
+            pulls = bool(result.mechanism.joint(joint.name).friction.stiffness)
+            spring = ", and minus its spring" if pulls else ""
             body += [
                 '<div class="pair">',
                 joint.terms().figure("The terms of the identified model."),
                 joint.friction().figure(
-                    f"Measured minus rigid-body torque{beside}, over the velocity."
+                    f"Measured minus rigid-body torque{spring}{beside}, over the velocity."
                 ),
                 joint.residual().figure("Measured minus identified."),
                 joint.spectrum().figure("Residual by frequency."),

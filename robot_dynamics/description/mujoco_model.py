@@ -95,7 +95,6 @@ class _Reader:
         """The complete mechanism."""
         model = self.model
         self._check_numbers()
-        weightless = model.opt.disableflags & int(self.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
         for body in range(1, model.nbody):
             self._body(body)
         self._couplings = couplings = dict(self._followers())
@@ -122,7 +121,7 @@ class _Reader:
             text(model_name(model.names) or "robot", f"{self.where}: model name"),
             tuple(self.links),
             base=self.bodies[0],
-            gravity=np.zeros(3) if weightless else array(model.opt.gravity.tolist()),
+            gravity=np.zeros(3) if self._disabled("GRAVITY") else array(model.opt.gravity.tolist()),
             rotors=rotors,
             armatures=tuple(each for each in armatures if each.ratios),
             loops=loops,
@@ -199,7 +198,7 @@ class _Reader:
         axis = array(model.jnt_axis[k].tolist())
         # q = qpos, while MuJoCo moves the body by qpos - qpos0
         place = model.jnt_qposadr[k]
-        shift, stiffness = float(model.qpos0[place]), float(model.jnt_stiffness[k])
+        shift, stiffness = float(model.qpos0[place]), self._acting("jnt", "stiffness", k)
         if kind == kinds.mjJNT_HINGE:
             kind_here, tail = "revolute", Pose(exact(rotation_about(axis, -shift))) @ back
         else:
@@ -218,8 +217,8 @@ class _Reader:
             axis=axis,
             tail=tail,
             friction=Friction(
-                float(model.dof_damping[dof]),
-                float(model.dof_frictionloss[dof]),
+                self._acting("dof", "damping", dof),
+                self._acting("dof", "frictionloss", dof),
                 offset=-stiffness * float(model.qpos_spring[place]),
                 stiffness=stiffness,
             ),
@@ -265,8 +264,7 @@ class _Reader:
         if polynomial := self._nonzero((f"{kind}_dampingpoly",), k):
             self._leave_out(f"{what}: damping that is not linear", polynomial)
         inertia, viscous, coulomb = (
-            sum(self._nonzero((f"{kind}_{name}",), k))
-            for name in ("armature", "damping", "frictionloss")
+            self._acting(kind, name, k) for name in ("armature", "damping", "frictionloss")
         )
         law = Friction(viscous, coulomb) if viscous or coulomb else None
         if inertia or law:
@@ -304,6 +302,19 @@ class _Reader:
             for master, share in follows.ratios if follows else ((joint, 1.0),):
                 ratios[master] = ratios.get(master, 0.0) + float(ratio * share)
         return replace(shaft, ratios=tuple(each for each in ratios.items() if each[1]))
+
+    def _acting(self, kind: str, name: str, k: int) -> float:
+        """This number of element k of `kind`; 0 if its flag disables it."""
+        flags = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}
+        if name in flags and self._disabled(flags[name]):
+            return 0.0
+        return sum(self._nonzero((f"{kind}_{name}",), k))
+
+    def _disabled(self, flag: str) -> bool:
+        # older releases have one flag for springs and dampers
+        known = self.mujoco.mjtDisableBit
+        bit = getattr(known, f"mjDSBL_{flag}", None) or known.mjDSBL_PASSIVE
+        return bool(self.model.opt.disableflags & int(bit))
 
     def _nonzero(self, fields: Iterable[str], k: int) -> list[float]:
         """What is not 0 of these fields of element k; older releases lack some."""

@@ -49,7 +49,7 @@ class _Robot:
 
 @shortened
 class InverseDynamics(Forwarding):  # type: ignore[misc]
-    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), by any of the formulations.
+    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd), by any of the formulations.
 
     The formulation is recorded once and compiled; the kernel is kept in the user's cache. Arrays
     are float64 in SI units: q in rad or m, tau in N·m or N, in the order of `joint_names`. All

@@ -274,7 +274,8 @@ class _Trial:
             ]
         )
         rows = Rows(self.unknowns, samples)
-        _, _, weights, _ = robust(self._prior, [rows], samples.usable, self._weights)
+        springs = self.unknowns.springs
+        _, _, weights, _ = robust(self._prior, [rows], samples.usable, springs, self._weights)
         if self._weights is None:
             self._weights = weights
         parts = []
@@ -283,7 +284,6 @@ class _Trial:
             sums.add(rows, weights, slice(a, b))
             parts.append(sums.together())
         G, g = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
-        springs = self.unknowns.springs
         found = [fitted(G - gram, g - moment, self._prior, springs) for gram, moment in parts]
         self._known[cutoff] = _Candidate(samples, rows, found)
         return self._known[cutoff]

@@ -437,11 +437,13 @@ class _Left:
 
 
 def plain_drives(unknowns: Unknowns) -> dict[str, Drive]:
-    """By joint and shaft, the plain friction law, with its rotor if it has one."""
+    """By joint and shaft, the plain friction law, with its rotor if it has one, and with a clear
+    spring."""
 
     def drive(owner: str) -> Drive:
         rotor = owner in unknowns.rotors
         names = WITHOUT_OFFSET if owner in unknowns.shafts else PLAIN
+        names = (*names, "stiffness") if owner in unknowns.sprung else names
         return Drive(law(names), rotor, unknowns.rotor_inertia(owner) if rotor else 0.0)
 
     return {owner: drive(owner) for owner in unknowns.owners}

@@ -9,7 +9,7 @@ import numpy as np
 
 from .normal_equations import Equations, NormalEquations, approached
 from .recording import Floats
-from .selection import Drive, choose, embedding, usual
+from .selection import Drive, choose, embedding, price, usual
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
@@ -24,7 +24,7 @@ PASSES = 5
 SAME = 0.2
 """Relative change of a noise variance below which the weights have converged"""
 SELECTIONS = 3
-"""Alternations at most between friction and springs; two are usual"""
+"""Selections of drives at most beside the fit's own barrier; two are usual"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,9 @@ class Fit:
     gamma: float
     sigma: Floats
     """(n,), N·m or N: residual standard deviation by joint, NaN where there are no efforts"""
+    score: float
+    """The squared held-out error, in noise variances, plus the price of the drives; infinite if
+    nothing can be held out"""
 
     @property
     def covariance(self) -> Floats:
@@ -88,9 +91,7 @@ def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
     wider = np.ones(len(unknowns.joints))
     for _ in range(PASSES):
         found = _fit(unknowns, normal.together(unknowns, wider))
-        springs = _springs(found.drives)
-        x = found.columns @ found.x
-        before, wider = wider, normal.misfit(unknowns, x, sprung=springs)
+        before, wider = wider, normal.misfit(unknowns, found.columns @ found.x)
         if float(np.abs(np.log(wider / before)).max()) < SAME:
             break
     return _with_all_noise(found, normal, before)
@@ -108,7 +109,7 @@ def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
     E = found.columns
     bent = normal.bent(found.unknowns, E @ found.covariance @ E.T) / taken
     honest = normal.honest()
-    wider = honest.misfit(found.unknowns, E @ found.x, bent, _springs(found.drives))
+    wider = honest.misfit(found.unknowns, E @ found.x, bent)
     equations = honest.together(found.unknowns, wider)
     gram = E.T @ equations.gram.sum(axis=0) @ E
     return replace(
@@ -123,33 +124,29 @@ def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
 def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
     """The fit with the drives that suit it best.
 
-    Friction and rotors are selected beside bodies that need not be possible. Those can explain much
-    of what a spring does, so springs are selected beside the bodies of the fit, held by its own
-    barrier, and then friction and rotors again beside the springs.
+    Drives without springs are first selected beside bodies that need not be possible. Those explain
+    much of what a spring does, so all are then selected beside the bodies of the fit, held by its
+    own barrier, as long as the fit's held-out error becomes smaller.
     """
     prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     gram, moment = normal.gram.sum(axis=0), normal.moment.sum(axis=0)
     _, prior = approached(gram, moment, prior, unknowns.springs)
-    b = 10 * len(prior.bodies)
     described = prior.curvature(1.0)
-    bend, right = np.zeros_like(described), np.zeros(b)
-    drives = usual(unknowns)
+    drives = choose(unknowns, usual(unknowns), normal, described, described @ prior.mean)
+    best = found = _fit_with(drives, unknowns, prior, normal)
     for _ in range(SELECTIONS):
-        held = described @ prior.mean + right
-        drives = choose(unknowns, drives, normal, described + bend, held)
-        found = _fit_with(drives, unknowns, prior, normal)
+        b = 10 * len(prior.bodies)
         # near x the barrier is ½ (x' - x)ᵀ bend (x' - x) + slope·(x' - x)
         bend = (found.curvature - found.information)[:b, :b]
         slope = (found.moment - found.information @ found.x)[:b]
         right = bend @ found.x[:b] - slope
         drives = choose(unknowns, found.drives, normal, bend, right, springs=True)
-        if _springs(drives) == _springs(found.drives):
+        if drives == found.drives:
             break
-    return found
-
-
-def _springs(drives: dict[str, Drive]) -> set[str]:
-    return {owner for owner, drive in drives.items() if drive.law.springs}
+        found = _fit_with(drives, unknowns, prior, normal)
+        if found.score < best.score:
+            best = found
+    return best
 
 
 def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal: Equations) -> Fit:
@@ -159,9 +156,9 @@ def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal
         gram = np.array([E.T @ G @ E for G in normal.gram])
         moment = normal.moment @ E
         own = _with_scalars(prior, gram.sum(axis=0), unknowns, drives)
-        gamma = WEIGHTS[0]  # a payload has no description to be weighted
+        gamma, missed = WEIGHTS[0], 0.0  # a payload has no description to be weighted
         if unknowns.payload is None:
-            gamma = _chosen_weight(gram, moment, normal.square, own)
+            gamma, missed = _chosen_weight(gram, moment, normal.square, own)
         x, curvature = minimise(gram.sum(axis=0), moment.sum(axis=0), own, gamma)
         sound = _sound(unknowns, drives, x)
         if sound == drives:
@@ -169,7 +166,7 @@ def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal
         drives = sound
     return Fit(
         unknowns, drives, x, _names(unknowns, drives), curvature, gram.sum(axis=0),
-        moment.sum(axis=0), own, gamma, normal.sigma,
+        moment.sum(axis=0), own, gamma, normal.sigma, missed + price(unknowns, normal, drives),
     )  # fmt: skip
 
 
@@ -204,11 +201,14 @@ def _with_scalars(
     )
 
 
-def _chosen_weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -> float:
-    """The γ with the smallest cross-validation error."""
+def _chosen_weight(
+    gram: Floats, moment: Floats, square: Floats, prior: Prior
+) -> tuple[float, float]:
+    """The γ with the smallest cross-validation error, and that error; infinite if nothing can be
+    held out."""
     used = [f for f in range(len(gram)) if square[f] > 0]
     if len(used) < 2 or not prior.bodies:
-        return 1.0
+        return 1.0, np.inf
     errors = np.zeros(len(WEIGHTS))
     for f in used:
         G, g = gram.sum(axis=0) - gram[f], moment.sum(axis=0) - moment[f]
@@ -216,7 +216,8 @@ def _chosen_weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -
         for k in reversed(range(len(WEIGHTS))):
             x, _ = minimise(G, g, prior, WEIGHTS[k], x)
             errors[k] += square[f] + x @ (gram[f] @ x - 2 * moment[f])
-    return WEIGHTS[int(np.argmin(errors))]
+    k = int(np.argmin(errors))
+    return WEIGHTS[k], float(errors[k])
 
 
 def _sound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> dict[str, Drive]:

@@ -83,14 +83,6 @@ class FrictionLaw:
         """Whether it has a spring."""
         return "stiffness" in self.names
 
-    def rubs_like(self, other: FrictionLaw) -> bool:
-        """Whether both are the same apart from offset and stiffness."""
-
-        def rest(law: FrictionLaw) -> tuple[object, ...]:
-            return {*law.names} - {*SPRING}, law.rate, law.tied
-
-        return rest(self) == rest(other)
-
     def friction(self, values: Floats, turns: bool, size: float = 1.0) -> Friction:
         """The friction with these parameters.
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -269,6 +270,8 @@ def identify(
         joints = used[0].joints
         progress("fitting")
         unknowns = work.unknowns(joints)
+        if sprung := frozenset(itertools.compress(joints, normal.pulled)):
+            unknowns = replace(unknowns, sprung=sprung)
         fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
         only = {place(each) for each in judges} - {place(each) for each in sources}
         work = replace(work, wanted=_usual_cutoff(used), judges=frozenset(only))
@@ -282,14 +285,12 @@ def identify(
         described, missing = match(mechanism, joints)
         scales = dict(work.effort_scale)
         warned = [*(other_unit(found) if mixture is None else ())]
-        given = dict(scales)
+        warned += [each.words(scales.get(each.joint, 1.0)) for each in doubtful]
         if sure:
             scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in sure}
             work = replace(work, effort_scale=scales, cache=None)
         unsure = spread(found)
         judged = _judged(passes, work, fitting, judging, described, model, unsure)
-        doubtful = tuple(each for each in doubtful if not _sprung(each, found, judged[0]))
-        warned += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
         explained = {each.joint for each in doubtful} if mixture is None else {*joints}
         swayed = _swayed(passes, work, fitting, judged[0], explained, used)
         filters = {each.joint: each.words(cutoff is not None) for each in swayed}
@@ -408,7 +409,8 @@ def _suspects(
         doubtful, missed = doubts(unknowns, normal, work.effort_scale)
     if missed <= SUSPECT:
         return doubtful, None
-    test = MixedTest(work, unknowns.joints, {each.joint: each.factor for each in doubtful})
+    factors = {each.joint: each.factor for each in doubtful}
+    test = MixedTest(work, unknowns.joints, unknowns.sprung, factors)
     first = min(recordings)
     for _, found in passes.over("exchanging columns of", test, {first: recordings[first]}, False):
         if found is not None:
@@ -441,12 +443,6 @@ def _swayed(
         for each in some
         if each.joint in much and 2 * each.missed > much[each.joint]
     )
-
-
-def _sprung(doubt: Doubt, found: Fit, errors: Errors) -> bool:
-    """Whether a spring explains a joint's efforts better than the factor in doubt does."""
-    error = errors.relative[errors.joints.index(doubt.joint)]
-    return not doubt.sure and found.drives[doubt.joint].law.springs and bool(error < doubt.after)
 
 
 def _zeros(

@@ -9,7 +9,7 @@ against outliers.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,14 +45,18 @@ NEAR = 32
 """Lags up to which the autocorrelation is faster by itself than by Fourier transform"""
 STRETCHES = 10
 """Largest number of fits in search of stretched references; two to five are usual"""
+PULLED = 3.0
+"""Ratio of a joint's residuals without springs to those with springs, beyond which they are the
+torque of its spring; efforts in another unit give two"""
 LOOSE = 1e-8
 """Weight of the description in the fit from which the search begins"""
 SAME = 0.2
 """Change of a reference's log det below which the search ends: 5 % in every direction"""
-HELD = 1e25
-"""Ridge of a scalar that is kept at 0, relative to those of the others"""
 RIDGE = 1e-10
 """Ridge relative to each scalar's own information; keeps nearly collinear columns bounded"""
+
+
+Indices = Sequence[int] | NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +95,9 @@ class NormalEquations:
     """(n,): Σ count σ² by joint"""
     independent: Floats
     """(n,): effective number of independent samples by joint, divided by its own"""
+    pulled: Floats
+    """(n,): in how many recordings a spring explains most of what else is left of the joint's
+    torque"""
 
     def __getstate__(self) -> dict[str, Any]:
         # most columns are 0 in the rows of most joints, and each matrix is symmetric
@@ -117,6 +124,7 @@ class NormalEquations:
             self.count + other.count,
             self.noise + other.noise,
             self.independent + other.independent,
+            self.pulled + other.pulled,
         )
 
     def without(self, joints: list[int]) -> NormalEquations:
@@ -129,7 +137,7 @@ class NormalEquations:
         kept[joints] = 0.0
         return NormalEquations(
             self.gram * kept[:, None, None], self.moment * kept[:, None], self.square * kept,
-            self.count * kept, self.noise * kept, self.independent * kept,
+            self.count * kept, self.noise * kept, self.independent * kept, self.pulled * kept,
         )  # fmt: skip
 
     def honest(self) -> NormalEquations:
@@ -138,7 +146,7 @@ class NormalEquations:
         share = np.where(self.count > 0, self.independent / np.maximum(self.count, 1e-300), 0.0)
         return NormalEquations(
             self.gram * share[:, None, None], self.moment * share[:, None], self.square * share,
-            self.independent, self.noise * share, self.independent,
+            self.independent, self.noise * share, self.independent, self.pulled,
         )  # fmt: skip
 
     def together(self, unknowns: Unknowns, wider: Floats | float = 1.0) -> Equations:
@@ -174,15 +182,9 @@ class NormalEquations:
             ]
         )
 
-    def misfit(
-        self,
-        unknowns: Unknowns,
-        x: Floats,
-        bent: Floats | float = 0.0,
-        sprung: Collection[str] = (),
-    ) -> Floats:
+    def misfit(self, unknowns: Unknowns, x: Floats, bent: Floats | float = 0.0) -> Floats:
         """The squared error (n,) of x (p,) over what the assumed noise variance predicts; at least
-        1, except of joints with a spring, as the noise was determined without one.
+        1.
 
         An error that may be due to rounding counts as 1.
 
@@ -191,7 +193,6 @@ class NormalEquations:
             x: (p,), the parameters.
             bent: (n,), the degrees of freedom of the fit to x; they are subtracted from the numbers
                 of samples, up to half of these.
-            sprung: the joints with a spring.
         """
         out = np.ones(len(self.count))
         G, g, square = self.gram.sum(axis=0), self.moment.sum(axis=0), self.square.sum(axis=0)
@@ -201,8 +202,7 @@ class NormalEquations:
             # Σ w (τ - y x)²
             missed = float(square[j] + own @ (G[j] @ own - 2 * g[j]))
             if missed > ROUNDING * square[j]:
-                least = 0.0 if unknowns.joints[j] in sprung else 1.0
-                out[j] = max(least, missed / left[j])
+                out[j] = max(1.0, missed / left[j])
         return out
 
 
@@ -214,6 +214,8 @@ class _Weighting:
     """(n,)"""
     x: Floats
     """(p,): the fit to which the residuals belong"""
+    pulled: Floats
+    """(n,): 1 for joints whose springs are part of it, else 0"""
 
     def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
         """The weights (k, n), in units of 1/sigma²."""
@@ -254,7 +256,7 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
     share = 1.0 / float(np.exp(np.log(lengths[used]).mean())) if used.any() else 1.0
     return NormalEquations(
         gram * share, moment * share, square * share, count * share,
-        count * share * weighting.sigma**2, count / lengths,
+        count * share * weighting.sigma**2, count / lengths, weighting.pulled,
     )  # fmt: skip
 
 
@@ -358,17 +360,31 @@ class Sums:
 
 def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighting:
     """Noise and outliers, by refitting this recording alone, on a subset of its samples if it is
-    long."""
+    long.
+
+    Without springs, as these would explain efforts in another unit, except at joints whose
+    residuals a spring reduces so much that they are its torque.
+    """
     step = max(1, -(-sum(map(len, prepared.stretches)) // ENOUGH))
     thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
     rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
-    x, sigma, _, _ = robust(prior, rows, usable)
-    return _Weighting(sigma, x)
+    springs = np.array(unknowns.springs, dtype=int)
+    x, sigma, _, _ = robust(prior, rows, usable, springs)
+    pulled = np.zeros(len(sigma), dtype=bool)
+    if len(springs):
+        pulled = sigma > PULLED * robust(prior, rows, usable, ())[1]
+    if pulled.any():
+        x, sigma, _, _ = robust(prior, rows, usable, springs[~pulled])
+    return _Weighting(sigma, x, pulled.astype(float))
 
 
 def robust(
-    prior: Prior, rows: list[Rows], usable: NDArray[np.bool_], start: Floats | None = None
+    prior: Prior,
+    rows: list[Rows],
+    usable: NDArray[np.bool_],
+    held: Indices,
+    start: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Robust fit by iterative reweighting.
 
@@ -376,6 +392,7 @@ def robust(
         prior: the described bodies.
         rows: the equations.
         usable: (k, n), which efforts to use.
+        held: as for `approached`.
         start: (k, n), initial weights in units of 1/sigma², with which one iteration is enough;
             None: several iterations.
 
@@ -398,7 +415,7 @@ def robust(
         sums = Sums(rows[0].unknowns)
         for a, b, each in zip(edges[:-1], edges[1:], rows, strict=True):
             sums.add(each, weights[a:b])
-        x = fitted(*sums.together(), prior, rows[0].unknowns.springs)
+        x = fitted(*sums.together(), prior, held)
         residual = np.concatenate([each.residual(x) for each in rows])
         for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
             if good.any():
@@ -409,14 +426,14 @@ def robust(
     return x, sigma, weights, residual
 
 
-def fitted(gram: Floats, moment: Floats, prior: Prior, held: Sequence[int] = ()) -> Floats:
+def fitted(gram: Floats, moment: Floats, prior: Prior, held: Indices) -> Floats:
     """The regularised fit x (p,) to this recording alone, without constraints of physical
     consistency; `held` as for `approached`."""
     return approached(gram, moment, prior, held)[0]
 
 
 def approached(
-    gram: Floats, moment: Floats, prior: Prior, held: Sequence[int] = ()
+    gram: Floats, moment: Floats, prior: Prior, held: Indices = ()
 ) -> tuple[Floats, Prior]:
     """The regularised fit x (p,) without constraints of physical consistency, and the prior scaled
     and stretched to its bodies.
@@ -428,11 +445,10 @@ def approached(
         held: the columns, behind those of bodies, whose parameters are kept at 0: springs, which
             would take the bodies' weight, and explain efforts in another unit.
     """
-    block = 10 * len(prior.bodies)
+    block, free = 10 * len(prior.bodies), np.delete(np.arange(len(gram)), held)
+    x, gram, moment = np.zeros(len(gram)), gram[np.ix_(free, free)], moment[free]
     tightness = RIDGE * np.diag(gram)[block:]
     tightness = np.maximum(tightness, RIDGE * max(float(tightness.max(initial=0.0)), 1e-12))
-    largest = max(float(tightness.max(initial=0.0)), 1.0)
-    tightness[np.asarray(held, dtype=int) - block] = HELD * largest
     # the scalars s eliminated: (A - Bᵀ D⁻¹ B) φ = a - Bᵀ D⁻¹ b
     B = gram[block:, :block]
     Z = solved(gram[block:, block:] + np.diag(tightness), np.column_stack([moment[block:], B]))
@@ -453,7 +469,8 @@ def approached(
         before, near = near, prior.stretched(phi)
         if np.abs(near.volumes - before.volumes).max(initial=0.0) < SAME:
             break
-    return np.concatenate([phi, Z[:, 0] - Z[:, 1:] @ phi]), near
+    x[free] = np.concatenate([phi, Z[:, 0] - Z[:, 1:] @ phi])
+    return x, near
 
 
 def _median(values: Floats) -> float:

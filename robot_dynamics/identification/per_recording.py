@@ -261,13 +261,16 @@ class MixedTest:
 
     work: Work
     joints: tuple[str, ...]
+    sprung: frozenset[str]
+    """The joints with a clear spring"""
     factors: Mapping[str, float]
     """By joint, factors that may explain its efforts otherwise"""
 
     def __call__(self, source: Source) -> Mixed | Mounting | None:
         seen, _ = self.work.parts(self.work.prepared(source, self.joints))
+        unknowns = replace(self.work.unknowns(self.joints), sprung=self.sprung)
         with one_blas_thread():
-            return mixed(self.work.unknowns(self.joints), joined(seen.stretches), self.factors)
+            return mixed(unknowns, joined(seen.stretches), self.factors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,6 @@ parameter less than about three standard deviations from 0 is left out"""
 HUMP = 0.1
 """Share of a joint's squared error that the Stribeck effect must explain; where a noisy rate
 changes sign, some Stribeck rate always explains a little"""
-PULL = 0.02
-"""The same of a spring"""
 DRIVES = 3.0
 """Decrease of the squared held-out error, per sample and in noise variances, that justifies
 friction that drives (half the RMS error); the error must also decrease on every held-out part"""
@@ -39,7 +37,7 @@ SWEEPS = 3
 """Sweeps over the joints, since the choice at one affects the others"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Drive:
     """The friction law and the rotor of a joint or shaft."""
 
@@ -62,6 +60,14 @@ class Drive:
         infinite."""
         rotor = [self.described if self.described > 0 else np.inf]
         return [np.inf] * len(self.law.names) + rotor * self.rotor
+
+    def price(self, count: float) -> float:
+        """What it must reduce the squared held-out error by, in noise variances.
+
+        Args:
+            count: the effective number of samples in which it acts.
+        """
+        return PENALTY * self.size + HUMP * count * (self.law.rate is not None)
 
     def columns(self, width: int) -> Floats:
         """(width, size): maps its parameters to the columns of its joint."""
@@ -112,7 +118,7 @@ def choose(
     *,
     springs: bool = False,
 ) -> dict[str, Drive]:
-    """Select the drive of each joint and shaft, or just whether it has a spring.
+    """Select the drive of each joint and shaft.
 
     Args:
         unknowns: the parameters' columns.
@@ -120,7 +126,7 @@ def choose(
         normal: the normal equations.
         bend: (10 b, 10 b), and
         right: (10 b,): the normal equations of what holds the bodies.
-        springs: whether springs are selected; otherwise everything else is.
+        springs: whether a joint may have a spring.
     """
     drives = dict(start)
     if unknowns.payload is not None:
@@ -147,6 +153,11 @@ def usual(unknowns: Unknowns) -> dict[str, Drive]:
     for shaft in unknowns.shafts:
         drives[shaft] = Drive(law(WITHOUT_OFFSET), True, unknowns.rotor_inertia(shaft))
     return drives
+
+
+def price(unknowns: Unknowns, normal: Equations, drives: dict[str, Drive]) -> float:
+    """The sum of the prices of all drives."""
+    return sum(drive.price(_counted(unknowns, normal, owner)) for owner, drive in drives.items())
 
 
 def _counted(unknowns: Unknowns, normal: Equations, owner: str) -> float:
@@ -195,24 +206,17 @@ def _best(
         errors.append((Q, r, normal.square[f] + z @ (oo[f] @ z - 2 * o[f])))
     width, whole = group.stop - group.start, dd.sum(axis=0)
     drives_of: dict[int, list[tuple[Drive, Floats]]] = {}
-    candidates = (
-        _sprung(unknowns, joint, whole, drives[joint])
-        if springs
-        else _rubbing(unknowns, joint, whole, drives[joint])
-    )
-    for drive in candidates:
+    for drive in _candidates(unknowns, joint, whole, drives[joint], springs):
         C = drive.columns(width)
         if (np.diag(C.T @ whole @ C) > 0).all():  # every column is excited
             drives_of.setdefault(drive.size, []).append((drive, C))
     count = _counted(unknowns, normal, joint)
     nobody = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
     best, driving = nobody, nobody
-    for size, some in sorted(drives_of.items()):
+    for some in drives_of.values():
         found, error = _tried(np.array([C for _, C in some]), schur, sides, errors)
         for (drive, _), values, each in zip(some, found, error, strict=True):
-            share = HUMP * (drive.law.rate is not None) + PULL * drive.law.springs
-            price = PENALTY * size + share * count
-            scored = _Scored(drive, each, float(each.sum() + price))
+            scored = _Scored(drive, each, float(each.sum() + drive.price(count)))
             turned = replace(drive, driving=True)
             if drive.law is law(PLAIN) and turned.sound(values) is turned:
                 driving = min(driving, replace(scored, drive=turned), key=_Scored.total)
@@ -221,40 +225,35 @@ def _best(
     return driving.drive if driving.explains(best, DRIVES * count) else best.drive
 
 
-def _rubbing(unknowns: Unknowns, owner: str, gram: Floats, present: Drive) -> Iterator[Drive]:
-    """The drives that a joint or shaft may have, all with a spring or all without one.
+def _candidates(
+    unknowns: Unknowns, owner: str, gram: Floats, present: Drive, springs: bool
+) -> Iterator[Drive]:
+    """The drives that a joint or shaft may have.
+
+    One that stands still has an offset at most. Springs are at joints that do not turn without end,
+    unless they are described.
 
     Args:
         unknowns: the parameters' columns.
         owner: the joint or shaft.
         gram: (width, width), the normal matrix of its own columns.
         present: its drive.
+        springs: whether joints may have springs; a present rotor then stays.
     """
     if owner not in unknowns.shafts and _is_still(unknowns, owner, gram):
         yield from (Drive(law(names), False) for names in ((), ("offset",)))
         return
     described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0
-    rotors = (False, True) if owner in unknowns.rotors else (False,)
+    rotors = sorted({springs and present.rotor, owner in unknowns.rotors})
     for each in shaft_laws() if owner in unknowns.shafts else laws():
-        if each.springs == present.law.springs:
+        if not each.springs or (springs and not _endless(unknowns, owner)):
             yield from (Drive(each, rotor, described) for rotor in rotors)
 
 
-def _sprung(unknowns: Unknowns, owner: str, gram: Floats, present: Drive) -> Iterator[Drive]:
-    """The same friction and rotor with and without a spring, and with and without an offset.
-
-    A joint that turns without end, a shaft, or a joint that stands still, has no spring.
-
-    Args:
-        unknowns, owner, gram, present: as for `_rubbing`.
-    """
-    if owner in unknowns.shafts or _is_still(unknowns, owner, gram):
-        yield present
-        return
-    endless = unknowns.mechanism.joint(owner).type == "continuous"
-    for each in laws():
-        if each.rubs_like(present.law) and not (endless and each.springs):
-            yield present if each is present.law else replace(present, law=each)
+def _endless(unknowns: Unknowns, name: str) -> bool:
+    """Whether a joint turns without end, and no spring of it is described."""
+    joint = unknowns.mechanism.joint(name)
+    return joint.type == "continuous" and not joint.friction.stiffness
 
 
 def _is_still(unknowns: Unknowns, joint: str, gram: Floats) -> bool:

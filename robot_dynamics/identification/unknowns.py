@@ -48,6 +48,9 @@ class Unknowns:
     """The rotors that are not described"""
     doubted: Mapping[str, Rotor] = field(default_factory=dict)
     """By name, described rotors whose gear ratio is not trusted"""
+    sprung: frozenset[str] = frozenset()
+    """The joints at which recordings show a spring so clearly that without it nothing else could be
+    judged"""
     _dynamics: InverseDynamics = field(init=False, repr=False)
     _followers: InverseDynamics | None = field(init=False, repr=False)
 

@@ -33,7 +33,7 @@ PARTS = (
     ("C_q", "Legs: Coriolis", "C_q", "Christoffel's, of D_q",
      r"C_q: \text{ from Christoffel symbols of } D_q"),
     ("G_q", "Legs: gravity", "G_q", "G_q = dP/dq_r", r"G_q = \partial\mathcal{P}/\partial q_r"),
-    ("friction", "Legs: friction", "F_q", "at the legs' joints", r"F_q(\dot{q}_r)"),
+    ("friction", "Legs: friction", "F_q", "at the legs' joints", r"F_q(q_r, \dot{q}_r)"),
     ("K", "Joints by the platform", "K", "qd_r = K xd,  K = -J_q^-1 J_x",
      r"\dot{q}_r = K \dot{x}, \quad K = -J_q^{-1} J_x"),
 )  # fmt: skip

@@ -19,7 +19,7 @@ from .document import Document, Documented, Section
 
 @dataclass(frozen=True, eq=False)
 class SymbolicModel(Documented):
-    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), in SymPy expressions.
+    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd), in SymPy expressions.
 
     C consists of Christoffel symbols; dD/dt - 2C is therefore skew-symmetric.
     """

@@ -54,7 +54,7 @@ class Robot {
     if (this.closed) this.reset(this.closed.home, this.closed.mode);
   }
 
-  /* tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), in the order of actuated_names. */
+  /* tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd), in the order of actuated_names. */
   torques(q, qd, qdd) {
     const at = this.at(q, qd, qdd, this.last);
     this.last = at.configuration;
