@@ -15,7 +15,7 @@ from uncompiled import InverseDynamics
 import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.formulations.terms import RIGID
-from robot_dynamics.identification import Identification, Recording, identify
+from robot_dynamics.identification import Identification, Recording, Stream, identify
 from robot_dynamics.identification.bodies import (
     is_possible,
     numbers,
@@ -303,6 +303,33 @@ def test_a_joint_that_turns_without_end_has_a_spring_only_if_it_is_described(tru
     )
     assert law.stiffness == pytest.approx(6.0 if described else 0.0, rel=0.1)
     assert other.stiffness > 0.0
+
+
+def one_joint_moves(mechanism, joint: int, noise: float, stiction: float, seed: int) -> Recording:
+    """A move of one joint by 1 rad in 3 s, from rest to rest; static friction takes any part of
+    ± `stiction` of the others' torques. Noise and stiction are in N·m."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(800) / 200.0
+    s = np.clip((time - 0.5) / 3.0, 0.0, 1.0)
+    # of least jerk
+    path = s**3 * (10 - 15 * s + 6 * s**2), s**2 * (1 - s) ** 2 * 10, s * (1 - s) * (1 - 2 * s) * 20
+    q, qd, qdd = (np.outer(each, np.eye(3)[joint]) for each in (path[0], path[1], path[2] / 3))
+    tau = InverseDynamics(mechanism)(q, qd, qdd)
+    tau = tau + (qd == 0) * stiction * rng.uniform(-1, 1, 3) + noise * rng.normal(size=tau.shape)
+    return Recording(f"move {joint}", (Stream(mechanism.joint_names, time, q, qd, tau),))
+
+
+@pytest.mark.parametrize(("noise", "stiction"), [(0.1, 0.0), (0.1, 1.5), (0.01, 1.5), (0.0, 0.0)])
+def test_moves_of_single_joints_spoil_no_good_recording(arm, truth, noise, stiction):
+    """They have few samples for many parameters, and joints that stand still in them are held by
+    static friction."""
+    good = recording(truth, 6.0, 200.0, seed=1)
+    (stream,) = good.streams
+    effort = stream.effort + noise * np.random.default_rng(5).normal(size=stream.effort.shape)
+    good = Recording("good", (replace(stream, effort=effort),))
+    moves = [one_joint_moves(truth, j, noise, stiction, seed=j) for j in range(3)]
+    alone, more = (miss(truth, identify(arm, logs).mechanism) for logs in (good, [*moves, good]))
+    assert more < max(1.5 * alone, 1e-6)
 
 
 def test_the_report_draws_friction_over_velocity_without_the_spring(arm, truth):
@@ -672,6 +699,7 @@ def test_one_moving_joint_says_what_it_can(arm, truth):
     for field in (q, qd, qdd):
         field[:, :2] = 0.0
     tau = InverseDynamics(truth)(q, qd, qdd)
+    tau += 0.02 * np.random.default_rng(0).normal(size=tau.shape)
     stream = recording(truth, 15.0, 100.0).streams[0]
     alone = Recording("alone", (replace(stream, position=q, velocity=qd, effort=tau),))
     result = identify(arm, alone, cutoff=40.0)

@@ -38,7 +38,7 @@ from robot_dynamics.identification.contacts import Contact, contacts, words
 from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.errors import Errors, Misses
 from robot_dynamics.identification.fleet import Sum
-from robot_dynamics.identification.friction_laws import OFFSET, SLIDING
+from robot_dynamics.identification.friction_laws import OFFSET, SLIDING, SLOW
 from robot_dynamics.identification.identified import refuse_nonsense
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
 from robot_dynamics.identification.preparation import (
@@ -50,7 +50,6 @@ from robot_dynamics.identification.preparation import (
 )
 from robot_dynamics.identification.quality import Excitation, far_off, lost, warnings
 from robot_dynamics.identification.recording import Recording, Stream
-from robot_dynamics.identification.selection import SLOW
 from robot_dynamics.identification.solve import Prior, inverted, minimise, solved
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits

@@ -30,10 +30,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .friction_laws import PLAIN, law
+from .friction_laws import PLAIN, law, stands_still
 from .normal_equations import NormalEquations, approached
 from .recording import Floats
-from .selection import WITHOUT_OFFSET, Drive, embedding, stands_still
+from .selection import WITHOUT_OFFSET, Drive, embedding
 from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..dynamics import InverseDynamics
 from ..mechanism import Mechanism
+from .friction_laws import stands_still
 from .preparation import Prepared, Samples, at_any_place
 from .recording import Floats
-from .selection import stands_still
 
 
 @dataclass(frozen=True, eq=False)

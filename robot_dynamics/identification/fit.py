@@ -9,7 +9,7 @@ import numpy as np
 
 from .normal_equations import Equations, NormalEquations, approached
 from .recording import Floats
-from .selection import Drive, choose, embedding, price, usual
+from .selection import PENALTY, Drive, choose, embedding, price, usual
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
@@ -126,7 +126,7 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
 
     Drives without springs are first selected beside bodies that need not be possible. Those explain
     much of what a spring does, so all are then selected beside the bodies of the fit, held by its
-    own barrier, as long as the fit's held-out error becomes smaller.
+    own barrier, and the fit whose held-out error is clearly smaller remains.
     """
     prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     gram, moment = normal.gram.sum(axis=0), normal.moment.sum(axis=0)
@@ -144,7 +144,7 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
         if drives == found.drives:
             break
         found = _fit_with(drives, unknowns, prior, normal)
-        if found.score < best.score:
+        if found.score + PENALTY < best.score:
             best = found
     return best
 

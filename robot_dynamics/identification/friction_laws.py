@@ -16,13 +16,16 @@ from functools import cache
 
 import numpy as np
 
-from ..mechanism import Friction
+from ..mechanism import Friction, Mechanism
 from .recording import Floats
 
 RATES = (0.01, 0.02, 0.035, 0.06, 0.1, 0.18, 0.35, 0.7)
 """rad/s: the candidate rates of the Stribeck effect"""
 SLIDING = 0.1
 """m/s at a sliding joint that correspond to 1 rad/s at a turning joint"""
+SLOW = 0.01
+"""RMS rate, rad/s (`SLIDING` times as many m/s), below which a joint counts as standing still:
+its friction and its rotor's inertia would be extrapolated from noise"""
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
 STIFFNESS = 4 + len(RATES)
 RAW = STIFFNESS + 1
@@ -62,6 +65,19 @@ def raw_columns(qd: Floats, turns: bool) -> Floats:
 def rates(turns: bool) -> tuple[float, ...]:
     """The candidate Stribeck rates in rad/s of a turning joint or m/s of a sliding one."""
     return tuple(rate * (1.0 if turns else SLIDING) for rate in RATES)
+
+
+def stands_still(mechanism: Mechanism, joint: str, squares: float, count: float) -> bool:
+    """Whether a joint counts as standing still.
+
+    Args:
+        mechanism: the robot.
+        joint: its name.
+        squares: the weighted sum of its squared rates.
+        count: the sum of the weights.
+    """
+    slow = SLOW * (1.0 if mechanism.joint(joint).turns else SLIDING)
+    return bool(squares < slow**2 * count)
 
 
 @dataclass(frozen=True, eq=False)

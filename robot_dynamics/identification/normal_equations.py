@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .friction_laws import stands_still
 from .preparation import Prepared, Samples
 from .recording import Floats
-from .solve import Prior, solved
+from .solve import Prior, inverted, solved
 from .unknowns import Unknowns
 
 FOLDS = 6
@@ -34,6 +35,10 @@ ENOUGH = 2400
 BIWEIGHT = 4.685
 """Residual in standard deviations from which a sample has weight 0: 95 % efficient for Gaussian
 noise"""
+ASSUMED = 0.1
+"""Share of a joint's RMS torque that its noise is taken for where residuals do not tell it"""
+TAKEN = 0.1
+"""Share of a joint's degrees of freedom, beyond which a fit has taken too many for that"""
 FLOOR = 1e-6
 """Share of a joint's RMS torque: lower bound of the noise's standard deviation. With less, data
 outweigh the description by more than the digits of a number, and the fit does not converge"""
@@ -363,20 +368,82 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
     long.
 
     Without springs, as these would explain efforts in another unit, except at joints whose
-    residuals a spring reduces so much that they are its torque.
+    residuals in the second halves of the stretches a spring fitted to the first halves reduces so
+    much that they are its torque.
     """
     step = max(1, -(-sum(map(len, prepared.stretches)) // ENOUGH))
     thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
     rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
+    first = np.concatenate([np.arange(len(each)) < len(each) / 2 for each in thin])[:, None]
+
+    def unseen(held: Indices) -> Floats:
+        """The residuals (n,) of the second halves."""
+        residual = np.abs(robust(prior, rows, usable & first, held)[3])
+        halves = zip(residual.T, (usable & ~first).T, strict=True)
+        return np.array([_median(own[good]) if good.any() else 0.0 for own, good in halves])
+
     springs = np.array(unknowns.springs, dtype=int)
-    x, sigma, _, _ = robust(prior, rows, usable, springs)
-    pulled = np.zeros(len(sigma), dtype=bool)
+    pulled = np.zeros(usable.shape[1], dtype=bool)
     if len(springs):
-        pulled = sigma > PULLED * robust(prior, rows, usable, ())[1]
-    if pulled.any():
-        x, sigma, _, _ = robust(prior, rows, usable, springs[~pulled])
+        pulled = unseen(springs) > PULLED * unseen(())
+    held = springs[~pulled[: len(springs)]]
+    x, sigma, weights, _ = robust(prior, rows, usable, held)
+    level = _level(rows, usable)
+    # the more degrees of freedom the fit takes, the less its residuals tell of the noise
+    taken = _degrees(prior, rows, weights, held) / np.maximum((weights * sigma**2).sum(axis=0), 1.0)
+    sigma = np.hypot(sigma, ASSUMED * level * np.sqrt(np.maximum(taken - TAKEN, 0.0)))
+    # static friction may take any part of the torque of a joint that stands still
+    squares = sum((each.qd**2).sum(axis=0) for each in thin)
+    for j, name in enumerate(unknowns.joints):
+        if stands_still(unknowns.mechanism, name, squares[j], len(usable)):
+            sigma[j] = max(sigma[j], level[j])
     return _Weighting(sigma, x, pulled.astype(float))
+
+
+def _degrees(prior: Prior, rows: list[Rows], weights: Floats, held: Indices) -> Floats:
+    """The degrees of freedom (n,) that a fit takes from each joint's residuals: tr(Yᵀ W Y C) of the
+    joint's equations, with the covariance C of all parameters.
+
+    Args:
+        prior, rows, held: as for `robust`.
+        weights: (k, n), in units of 1/sigma².
+    """
+    sums = _summed(rows, weights)
+    gram, moment = sums.together()
+    H = gram + RIDGE * np.diag(np.diag(gram) + 1e-12 * float(np.diag(gram).max()))
+    block = 10 * len(prior.bodies)
+    H[:block, :block] += approached(gram, moment, prior, held)[1].curvature(1.0)[:block, :block]
+    free = np.delete(np.arange(len(H)), held)
+    C = np.zeros_like(H)
+    C[np.ix_(free, free)] = inverted(H[np.ix_(free, free)])
+    degrees = np.zeros(len(rows[0].places))
+    for j, felt, G, _ in sums.by_joint():
+        places = rows[0].unknowns.places[j][felt]
+        degrees[j] = (G.sum(axis=0) * C[np.ix_(places, places)]).sum()
+    return degrees
+
+
+def _summed(rows: list[Rows], weights: Floats) -> Sums:
+    """The sums of all rows with weights (k, n)."""
+    sums, k = Sums(rows[0].unknowns), 0
+    for each in rows:
+        sums.add(each, weights[k : k + len(each.tau)])
+        k += len(each.tau)
+    return sums
+
+
+def _level(rows: list[Rows], usable: NDArray[np.bool_]) -> Floats:
+    """The RMS torque (n,) of each joint; 1 where no effort is usable."""
+    tau = np.concatenate([each.tau for each in rows])
+    level = np.array(
+        [
+            np.sqrt(np.mean(own[good] ** 2)) if good.any() else 1.0
+            for own, good in zip(tau.T, usable.T, strict=True)
+        ]
+    )
+    least: float = 1e-9 * max(level.max(), np.finfo(float).tiny)
+    return np.asarray(np.maximum(level, least))
 
 
 def robust(
@@ -398,24 +465,12 @@ def robust(
 
     Returns: x (p,), sigma (n,), weights (k, n) in units of 1/sigma², residuals (k, n).
     """
-    tau = np.concatenate([each.tau for each in rows])
-    n = tau.shape[1]
-    level = np.array(
-        [
-            np.sqrt(np.mean(tau[usable[:, j], j] ** 2)) if usable[:, j].any() else 1.0
-            for j in range(n)
-        ]
-    )
-    level = np.maximum(level, 1e-9 * max(level.max(), np.finfo(float).tiny))
-    sigma, weights = 0.1 * level, usable.astype(float) / (0.1 * level) ** 2
+    level = _level(rows, usable)
+    sigma, weights = ASSUMED * level, usable.astype(float) / (ASSUMED * level) ** 2
     if start is not None:
         weights = start
-    edges = np.cumsum([0, *(len(each.tau) for each in rows)])
     for _ in range(PASSES if start is None else 1):
-        sums = Sums(rows[0].unknowns)
-        for a, b, each in zip(edges[:-1], edges[1:], rows, strict=True):
-            sums.add(each, weights[a:b])
-        x = fitted(*sums.together(), prior, held)
+        x = fitted(*_summed(rows, weights).together(), prior, held)
         residual = np.concatenate([each.residual(x) for each in rows])
         for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
             if good.any():

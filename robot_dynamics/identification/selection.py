@@ -13,8 +13,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..mechanism import Mechanism
-from .friction_laws import OFFSET, PLAIN, SLIDING, VISCOUS, FrictionLaw, law, laws, shaft_laws
+from .friction_laws import (
+    OFFSET,
+    PLAIN,
+    VISCOUS,
+    FrictionLaw,
+    law,
+    laws,
+    shaft_laws,
+    stands_still,
+)
 from .normal_equations import Equations
 from .recording import Floats
 from .solve import solved
@@ -29,9 +37,6 @@ changes sign, some Stribeck rate always explains a little"""
 DRIVES = 3.0
 """Decrease of the squared held-out error, per sample and in noise variances, that justifies
 friction that drives (half the RMS error); the error must also decrease on every held-out part"""
-SLOW = 0.01
-"""RMS rate, rad/s (`SLIDING` times as many m/s), below which a joint counts as standing still:
-its friction and its rotor's inertia would be extrapolated from noise"""
 WITHOUT_OFFSET = ("viscous", "coulomb")
 SWEEPS = 3
 """Sweeps over the joints, since the choice at one affects the others"""
@@ -259,19 +264,6 @@ def _endless(unknowns: Unknowns, name: str) -> bool:
 def _is_still(unknowns: Unknowns, joint: str, gram: Floats) -> bool:
     squares, count = gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
     return stands_still(unknowns.mechanism, joint, squares, count)
-
-
-def stands_still(mechanism: Mechanism, joint: str, squares: float, count: float) -> bool:
-    """Whether a joint counts as standing still.
-
-    Args:
-        mechanism: the robot.
-        joint: its name.
-        squares: the weighted sum of its squared rates.
-        count: the sum of the weights.
-    """
-    slow = SLOW * (1.0 if mechanism.joint(joint).turns else SLIDING)
-    return bool(squares < slow**2 * count)
 
 
 @dataclass(frozen=True, eq=False)
