@@ -332,6 +332,24 @@ def test_moves_of_single_joints_spoil_no_good_recording(arm, truth, noise, stict
     assert more < max(1.5 * alone, 1e-6)
 
 
+def test_static_friction_of_joints_that_rest_while_others_move_is_no_torque_of_theirs(arm, truth):
+    """They move in turns, as from point to point."""
+    time, q, qd, qdd = motion(3, 24.0, 100.0)
+    pace = np.column_stack([np.sin(np.pi * (time / 4 - j / 3)) ** 2 for j in range(3)])
+    rests = pace < 0.5
+    # q(s) with a path s that stops: q̇ = q' ṡ, q̈ = q'' ṡ² + q' s̈
+    rate = np.where(rests, 0.0, (2 * pace - 1) ** 2)
+    s = np.cumsum(rate, axis=0) / 100.0
+    q = np.column_stack([np.interp(s[:, j], time, q[:, j]) for j in range(3)])
+    qd, qdd = (np.gradient(x, 0.01, axis=0) for x in (q, np.gradient(q, 0.01, axis=0)))
+    tau = InverseDynamics(truth)(q, qd, qdd)
+    rng = np.random.default_rng(3)
+    held = np.repeat(rng.uniform(-2, 2, (24, 3)), 100, axis=0)
+    tau += np.where(np.abs(qd) < 1e-9, held, 0.0) + 0.02 * rng.normal(size=tau.shape)
+    log = Recording("in turns", (Stream(arm.joint_names, time, q, qd, tau),))
+    assert miss(truth, identify(arm, log, cutoff=10.0).mechanism) < 0.05
+
+
 def test_the_report_draws_friction_over_velocity_without_the_spring(arm, truth):
     from robot_dynamics.app.identification_report import _Joint, stretches
 

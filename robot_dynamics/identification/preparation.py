@@ -721,30 +721,40 @@ def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
 
 
 def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
-    """Leave out samples in which the robot is at rest, and note what cannot be used."""
+    """Leave out samples in which the robot is at rest, and efforts of joints that are, as static
+    friction may take any part of these; note what cannot be used."""
     fastest = np.max([np.abs(each.qd).max(axis=0) for each in prepared.stretches], axis=0)
     stretches, resting, total = [], 0.0, 0.0
+    saturated = np.zeros(len(fastest))
     for each in prepared.stretches:
-        still = (np.abs(each.qd) <= RESTING * np.maximum(fastest, 1e-3)).all(axis=1)
-        edges = np.flatnonzero(np.diff(np.r_[0, still.astype(int), 0]))
-        keep = np.ones(len(each), dtype=bool)
-        for begin, end in zip(edges[::2], edges[1::2], strict=True):
-            if (end - begin) * each.period > LONGEST_REST:
-                keep[begin:end] = False
+        quiet = np.abs(each.qd) <= RESTING * np.maximum(fastest, 1e-3)
+        keep = ~_long(quiet.all(axis=1), each.period)
         resting += float((~keep).sum()) * each.period
         total += len(each) * each.period
-        stretches.append(each if keep.all() else each.rows(keep))
+        saturated += (~each.usable[keep]).sum(axis=0) * each.period
+        # of a joint that never moves there is nothing else
+        at_rest = [_long(own, each.period) for own in quiet.T & (fastest > 1e-3)[:, None]]
+        kept = replace(each, usable=each.usable & ~np.transpose(at_rest))
+        stretches.append(kept if keep.all() else kept.rows(keep))
     stretches = [each for each in stretches if len(each) > 3]
     if not stretches:
         raise RecordingError(f"{prepared.source}: the robot is at rest", name=prepared.source)
     if resting:
         notes.append(f"{resting:.3g} s of {total:.3g} s at rest were left out")
-    for j, name in enumerate(prepared.joints):
-        if name in prepared.measured:
-            lost = sum(float((~each.usable[:, j]).sum()) * each.period for each in stretches)
-            if lost:
-                notes.append(f"{name}: {lost:.3g} s with a saturated motor were left out")
+    for name, lost in zip(prepared.joints, saturated.tolist(), strict=True):
+        if name in prepared.measured and lost:
+            notes.append(f"{name}: {lost:.3g} s with a saturated motor were left out")
     return replace(prepared, stretches=tuple(stretches), notes=tuple(dict.fromkeys(notes)))
+
+
+def _long(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
+    """Samples (k,) that belong to rests of more than `LONGEST_REST`."""
+    edges = np.flatnonzero(np.diff(np.r_[0, still.astype(int), 0]))
+    found = np.zeros(len(still), dtype=bool)
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        if (end - begin) * period > LONGEST_REST:
+            found[begin:end] = True
+    return found
 
 
 def at_any_place(
