@@ -32,6 +32,7 @@ from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from hypothesis import strategies as st
 from node_bench import Bench, at
 from node_process import PATIENCE, ROOT, Partner
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from scipy.spatial import cKDTree
 from sensor_msgs.msg import JointState
 from state_source import JOINTS, SECOND, message, state
@@ -47,6 +48,7 @@ from robot_dynamics.ros.feed_forward import payload
 from robot_dynamics.ros.feed_forward.controller import FeedForward
 from robot_dynamics.ros.feed_forward.parameters import Settings
 from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
+from robot_dynamics.ros.publishing import publish
 
 THREE_AXIS = str(ROOT / "config/three_axis.yaml")
 DYNAMICS = rd.InverseDynamics(rd.load(THREE_AXIS), formulation="lagrange_euler")
@@ -706,3 +708,23 @@ def test_states_without_stamps_or_rates_make_no_jump_after_the_node_stood_still(
     most = np.abs(dynamics([0.0, 0.5], [2.0 * rate, 0.0], [0.0, 0.0])).max()
     found = np.abs(partner.commands).max()
     assert 0 < found <= most
+
+
+@pytest.mark.parametrize("stalls", [0, 1, 2])
+def test_a_publisher_that_fails_after_a_stall_is_tried_once_more(stalls):
+    class Stalled:
+        left, sent = stalls, 0
+
+        def publish(self, _):
+            if self.left:
+                self.left -= 1
+                raise rclpy_implementation.RCLError("Failed to publish: cannot publish data")
+            self.sent += 1
+
+    publisher = Stalled()
+    if stalls > 1:
+        with pytest.raises(rclpy_implementation.RCLError):
+            publish(publisher, String())
+    else:
+        publish(publisher, String())
+        assert publisher.sent == 1

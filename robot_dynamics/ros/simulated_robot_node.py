@@ -53,6 +53,7 @@ from .feed_forward.motion import read as read_motion
 from .feed_forward.parameter_table import checked
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND, nanoseconds
+from .publishing import publish
 from .simulated_robot_parameters import PARAMETERS, RobotSettings
 from .simulation_clock import SimulationClock
 
@@ -268,7 +269,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
     def _begin(self) -> None:
         """Begin a period: publish the state."""
         if self._ticker is not None and self._now % CLOCK_PERIOD < self._period:
-            self._ticker.publish(ClockMessage(clock=self._stamp()))
+            publish(self._ticker, ClockMessage(clock=self._stamp()))
             if self.count_publishers("/clock") > 1:
                 self.get_logger().error(
                     "another node publishes /clock as well, and the two contradict each other: set "
@@ -280,7 +281,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         message.header.stamp = self._stamp()
         message.position = simulation.q.tolist()
         message.velocity = simulation.qd.tolist()
-        self._states.publish(message)
+        publish(self._states, message)
         # torques are awaited from the trajectory's arrival on: a node that receives it late has the
         # rest before the motion to respond
         if self._wait and not self._braked:

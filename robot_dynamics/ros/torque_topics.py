@@ -23,6 +23,7 @@ from .controller_order import INTRODUCTION, ControllerOrder, Subscribers
 from .feed_forward.outlet import Torques
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND
+from .publishing import publish
 
 NEWEST = QoSProfile(depth=1)
 """QoS of torques, of which only the newest are of use"""
@@ -129,7 +130,7 @@ class TorqueTopics:
         self._commands = self._before + torques.values.tobytes()
         # publish only to subscribers that were checked: one may appear at this very moment
         if subscribers.now:
-            self._to_controller.publish(self._commands)
+            publish(self._to_controller, self._commands)
         self._at = time.monotonic()
         # without subscribers nothing needs publishing: late joiners get nothing anyway, as the
         # durability cannot be overridden
@@ -137,7 +138,7 @@ class TorqueTopics:
             self._named_values[:] = torques.values
             stamp = self._effort.header.stamp
             stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)
-            self._named.publish(self._effort)
+            publish(self._named, self._effort)
 
     def publish_from_thread(self, values: Floats) -> None:
         """Publish torques for the controller from another thread.
@@ -146,7 +147,7 @@ class TorqueTopics:
             values: (m,) N·m or N, in the order of the outputs.
         """
         if not self._order.problem:
-            self._to_controller.publish(Float64MultiArray(data=values.tolist()))
+            publish(self._to_controller, Float64MultiArray(data=values.tolist()))
 
     def watch(self) -> None:
         """Check the controller, and publish torques that are owed; to be called periodically."""
@@ -188,7 +189,7 @@ class TorqueTopics:
         while time.monotonic() < self._at + seconds and self._has_a_best_effort_subscriber():
             self._order.sees(self._subscribers())
             if not self._order.problem:
-                self._to_controller.publish(self._commands)
+                publish(self._to_controller, self._commands)
             time.sleep(REPETITION)
         return [
             publisher.topic_name
