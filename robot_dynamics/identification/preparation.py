@@ -41,6 +41,8 @@ SHORTEST = 1.0
 """s of motion; shorter stretches are left out"""
 RESTING = 0.02
 """Share of a joint's largest rate, below which it is at rest"""
+USUALLY_SLOWER = 0.95
+"""Share of the samples in which a joint is slower than what is taken for its largest rate"""
 LONGEST_REST = 0.3
 """s; longer rests of all joints are left out"""
 NOISIER = 2.0
@@ -723,17 +725,21 @@ def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
 def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
     """Leave out samples in which the robot is at rest, and efforts of joints that are, as static
     friction may take any part of these; note what cannot be used."""
-    fastest = np.max([np.abs(each.qd).max(axis=0) for each in prepared.stretches], axis=0)
+    speeds = np.abs(np.concatenate([each.qd for each in prepared.stretches]))
+    fastest = speeds.max(axis=0)
+    # of a joint, whose largest rate may be a glitch of its encoder
+    fast = np.quantile(speeds, USUALLY_SLOWER, axis=0)
     stretches, resting, total = [], 0.0, 0.0
     saturated = np.zeros(len(fastest))
     for each in prepared.stretches:
-        quiet = np.abs(each.qd) <= RESTING * np.maximum(fastest, 1e-3)
-        keep = ~_long(quiet.all(axis=1), each.period)
+        still = (np.abs(each.qd) <= RESTING * np.maximum(fastest, 1e-3)).all(axis=1)
+        keep = ~_long(still, each.period)
         resting += float((~keep).sum()) * each.period
         total += len(each) * each.period
         saturated += (~each.usable[keep]).sum(axis=0) * each.period
         # of a joint that never moves there is nothing else
-        at_rest = [_long(own, each.period) for own in quiet.T & (fastest > 1e-3)[:, None]]
+        quiet = (np.abs(each.qd) <= RESTING * fast) & (fast > 1e-3)
+        at_rest = [_long(own, each.period) for own in quiet.T]
         kept = replace(each, usable=each.usable & ~np.transpose(at_rest))
         stretches.append(kept if keep.all() else kept.rows(keep))
     stretches = [each for each in stretches if len(each) > 3]

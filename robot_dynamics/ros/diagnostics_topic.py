@@ -12,6 +12,7 @@ from rclpy.node import Node
 from ..errors import one_line
 from .feed_forward.controller import FeedForward
 from .feed_forward.diagnostics import Diagnosis
+from .publishing import publish
 
 PERIOD = 0.95
 """s: with the period of the timer that checks it, once a second"""
@@ -76,4 +77,4 @@ class DiagnosticsTopic:
         )
         message = DiagnosticArray(status=[status])
         message.header.stamp = now.to_msg()
-        self._out.publish(message)
+        publish(self._out, message)

@@ -32,6 +32,7 @@ from .feed_forward.stamps import SECOND
 from .feed_forward.torque_model import Model, ModelSpec
 from .managed import Managed
 from .parameter_requests import SERVICES, ParameterRequests
+from .publishing import publish
 from .robot_changes import RobotChanges
 from .serialized_states import StateReader
 from .torque_topics import NEWEST, TorqueTopics
@@ -302,7 +303,7 @@ class FeedForwardNode(Managed):
         message.effort = found.value.tolist()
         stamp = message.header.stamp
         stamp.sec, stamp.nanosec = divmod(found.at, SECOND)
-        publisher.publish(message)
+        publish(publisher, message)
 
     def _on_command(self, message: JointTrajectory) -> None:
         try:

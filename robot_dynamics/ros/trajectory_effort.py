@@ -22,6 +22,7 @@ from ..errors import RobotDynamicsError
 from .feed_forward.background import BackgroundTasks
 from .feed_forward.process import unexpected
 from .feed_forward.refusal import RefusedError
+from .publishing import publish
 
 DEPTH = 10
 
@@ -129,6 +130,6 @@ class TrajectoryEffort:
             message, remark = result
             if remark:
                 self._note(remark)
-            self._out.publish(message)
+            publish(self._out, message)
 
         self._beside.add(filled, send)

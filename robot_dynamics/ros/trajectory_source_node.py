@@ -30,6 +30,7 @@ from .declared_parameters import declare
 from .feed_forward.parameter_table import checked, names, number, numbers, rows, text, whole
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND, stamped
+from .publishing import publish
 
 PERIOD = 0.05
 """s between checks whether states and subscribers are there"""
@@ -133,7 +134,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
             stamp = self._first
             message.points += self._swing(self._motion, self._newest - stamp + self._lead)
         message.header.stamp = Time(sec=stamp // SECOND, nanosec=stamp % SECOND)
-        self._publisher.publish(message)
+        publish(self._publisher, message)
         self._said = True
         self.destroy_subscription(self._states)
         last = message.points[-1].time_from_start

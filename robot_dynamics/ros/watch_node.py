@@ -34,6 +34,7 @@ from ..identification import Recording, Stream
 from ..identification.watch import Estimate, Watch
 from .declared_parameters import declare
 from .feed_forward.parameter_table import checked, flag, number, rows, text
+from .publishing import publish
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -166,7 +167,7 @@ class WatchNode(Node):  # type: ignore[misc]
         )
         report = DiagnosticArray(status=[status])
         report.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(report)
+        publish(self._diagnostics, report)
 
     def _on_adopt(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._watch is None:
@@ -184,7 +185,7 @@ class WatchNode(Node):  # type: ignore[misc]
             {name: new.joint(name).friction for name in joints},
         ).decode()
         self._text, self._rows, self._estimate, self._said = urdf, [], None, ""
-        self._model.publish(String(data=urdf))
+        publish(self._model, String(data=urdf))
         response.success = True
         response.message = "adopted, and published on ~/robot_description"
         self.get_logger().info(response.message)
