@@ -581,6 +581,25 @@ def test_outliers_do_not_pull(arm, truth):
     )
 
 
+def test_lost_values_and_whole_turns_of_positions_change_nothing(arm, truth):
+    """Without recorded rates, in which a jump is easier to see; of motion in a small range."""
+    (stream,) = recording(truth, 20.0, 100.0, noise=0.02, reach=0.3).streams
+    clean = replace(stream, velocity=np.full_like(stream.velocity, np.nan))
+    position, effort = clean.position.copy(), clean.effort.copy()
+    rng = np.random.default_rng(0)
+    lost = rng.choice(np.arange(10, len(position) - 10), 40, replace=False)
+    position[lost[:20]], effort[lost[:20]] = 0.0, 0.0
+    position[lost[20:], rng.integers(0, 3, 20)] += rng.choice([-2, 2], 20)
+    middle = np.median(position, axis=0)
+    position = (position - middle) % (2 * np.pi) + middle
+    log = Recording("glitches", (replace(clean, position=position, effort=effort),))
+    found = identify(arm, log)
+    assert any("whole turns were added to the positions of a" in note for note in found.notes)
+    assert any("messages in which a position jumps and ret" in note for note in found.notes)
+    unspoiled = miss(truth, identify(arm, Recording("clean", (clean,))).mechanism)
+    assert miss(truth, found.mechanism) < 1.5 * unspoiled
+
+
 def test_a_contact_is_named_with_its_stretch_and_joints(arm, truth):
     """Of a second and a half, at the forearm, which the hand's joint does not feel."""
     (stream,) = recording(truth, 20.0, 100.0, noise=0.02).streams

@@ -631,6 +631,91 @@ def test_held_states_are_left_out_and_a_rest_is_not():
     assert not notes
 
 
+def glitched(position: np.ndarray, at: dict[int, float], **options) -> tuple[Stream, list[str]]:
+    """One even stretch after these values were added to the positions at these samples."""
+    changed = np.array(position, dtype=float)
+    for k, value in at.items():
+        changed[k] += value
+    notes: list[str] = []
+    ((_, stream),) = even_stretches(stream_of(T, changed), notes, **options)
+    return stream, notes
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        {50: 2.0},
+        {50: 0.3, 120: -0.3, 150: 0.3},
+        {50: 2.0, 51: -1.0},
+        {50: 2.0, 51: 2.0, 52: 2.0},
+        {50: -1e4},
+    ],
+)
+def test_a_position_that_jumps_and_returns_is_left_out(at):
+    """At full speed, too, and where the joint turns back."""
+    for position in (SINE, np.roll(SINE, 25), 0.2 * SINE):
+        stream, notes = glitched(position, at)
+        assert len(stream.time) == 200
+        np.testing.assert_allclose(stream.position[:, 0], position, atol=1e-3)
+        assert notes == [
+            f"{len(at)} messages in which a position jumps and returns were left out, such as a at "
+            "0.500 s"
+        ]
+
+
+def test_a_joint_that_stands_still_may_jump_and_return_too():
+    position = np.column_stack([SINE, np.full(200, 0.7)])
+    stream, notes = glitched(position, {70: np.array([0.0, -0.7])})
+    np.testing.assert_allclose(stream.position, position, atol=1e-4)
+    assert "such as b at 0.700 s" in notes[0]
+
+
+def test_values_lost_for_a_while_leave_a_gap_and_no_jump():
+    time = np.arange(2000) / 1000.0
+    position = 1.0 + np.sin(2 * np.pi * time)
+    position[200:240] = 0.0
+    notes: list[str] = []
+    pieces = even_stretches(stream_of(time, position), notes)
+    assert [len(grid) for grid, _ in pieces] == [200, 1760]
+    assert "40 messages in which a position jumps" in notes[0]
+
+
+def test_jumps_of_real_motion_are_kept():
+    """A move that starts or stops at once, a shaking joint, a coarse encoder, a step for good."""
+    ramp = np.clip(T - 0.5, 0.0, 1.0)
+    kick = np.zeros(200)
+    kick[60:] = 0.5
+    shaking = 0.1 * (-1.0) ** np.arange(200)
+    coarse = np.zeros(200)
+    coarse[50], coarse[120:122] = 0.005, 0.005
+    noise = 1e-3 * np.random.default_rng(0).standard_t(2, 200)
+    for position in (ramp, 5 * ramp, kick, shaking, coarse, np.round(SINE, 1), SINE + noise):
+        stream, notes = glitched(position, {})
+        np.testing.assert_array_equal(stream.position[:, 0], position)
+        assert not notes
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.25, 0.5])
+def test_positions_within_a_turn_are_joined(shift):
+    position = np.column_stack([4 * SINE, np.pi + 0.001 * SINE, SINE, np.roll(7 * SINE, 30)])
+    wrapped = (position + np.pi + shift) % (2 * np.pi) - np.pi - shift
+    stream, notes = glitched(wrapped, {})
+    turns = (stream.position - position) / (2 * np.pi)
+    np.testing.assert_allclose(turns, np.tile(np.round(turns[0]), (200, 1)), atol=1e-12)
+    assert notes[0].startswith("whole turns were added to the positions of a, ")
+    # of a joint that slides they are no turns
+    stream, notes = glitched(wrapped, {}, turns=[False] * 4)
+    np.testing.assert_array_equal(stream.position, wrapped)
+
+
+def test_degrees_are_not_taken_for_turns():
+    degrees = np.rad2deg(2 * np.sin(2 * np.pi * T))[::5]
+    notes: list[str] = []
+    ((_, stream),) = even_stretches(stream_of(T[::5], degrees), notes)
+    np.testing.assert_array_equal(stream.position[:, 0], degrees)
+    assert not notes
+
+
 def test_renaming_takes_beginnings_and_refuses_what_is_not_there():
     recorded = Recording("r", (stream_of(T, np.column_stack([SINE, SINE])),))
     stream = replace(recorded.streams[0], names=("fer_joint1", "fer_joint2"))

@@ -41,8 +41,6 @@ SHORTEST = 1.0
 """s of motion; shorter stretches are left out"""
 RESTING = 0.02
 """Share of a joint's largest rate, below which it is at rest"""
-USUALLY_SLOWER = 0.95
-"""Share of the samples in which a joint is slower than what is taken for its largest rate"""
 LONGEST_REST = 0.3
 """s; longer rests of all joints are left out"""
 NOISIER = 2.0
@@ -329,7 +327,7 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     recording = _without_absurd(recording, notes)
     stream = _one_stream(recording, joints, notes)
     stream, measured = _with_efforts(stream, source, notes)
-    pieces = even_stretches(stream, notes)
+    pieces = even_stretches(stream, notes, turns)
     if not pieces:
         raise _unusable(source, "no stretch of usable samples", notes)
     pieces = sorted(pieces, key=lambda piece: piece[0][0])
@@ -727,8 +725,6 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
     friction may take any part of these; note what cannot be used."""
     speeds = np.abs(np.concatenate([each.qd for each in prepared.stretches]))
     fastest = speeds.max(axis=0)
-    # of a joint, whose largest rate may be a glitch of its encoder
-    fast = np.quantile(speeds, USUALLY_SLOWER, axis=0)
     stretches, resting, total = [], 0.0, 0.0
     saturated = np.zeros(len(fastest))
     for each in prepared.stretches:
@@ -738,7 +734,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
         total += len(each) * each.period
         saturated += (~each.usable[keep]).sum(axis=0) * each.period
         # of a joint that never moves there is nothing else
-        quiet = (np.abs(each.qd) <= RESTING * fast) & (fast > 1e-3)
+        quiet = (np.abs(each.qd) <= RESTING * fastest) & (fastest > 1e-3)
         at_rest = [_long(own, each.period) for own in quiet.T]
         kept = replace(each, usable=each.usable & ~np.transpose(at_rest))
         stretches.append(kept if keep.all() else kept.rows(keep))

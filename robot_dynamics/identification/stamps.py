@@ -8,11 +8,13 @@ noted in one line.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .jumps import without_jumps
 from .recording import Floats, Stream
 
 GAP = 4.5
@@ -27,15 +29,20 @@ TELLING = 0.6
 used"""
 
 
-def even_stretches(stream: Stream, notes: list[str]) -> list[tuple[Floats, Stream]]:
+def even_stretches(
+    stream: Stream, notes: list[str], turns: Sequence[bool] | None = None
+) -> list[tuple[Floats, Stream]]:
     """(even time (k,), stream) for each stretch without a gap, earliest first.
 
-    Messages with a NaN are left out; they leave a gap, or are interpolated.
+    Messages with a NaN, or with a position that jumps and returns, are left out; they leave a gap,
+    or are interpolated.
 
     Args:
         stream: raw messages.
         notes: findings are appended to it.
+        turns: whether each joint turns; the others slide. None: all turn.
     """
+    turning = np.ones(len(stream.names), dtype=bool) if turns is None else np.array(turns)
     stream = _without_nan(stream, notes)
     if len(stream.time) < 4:
         return []
@@ -43,7 +50,8 @@ def even_stretches(stream: Stream, notes: list[str]) -> list[tuple[Floats, Strea
     for piece in _between_resets(stream, notes):
         in_order = _in_order(piece, notes)
         if len(in_order.time) > 3:
-            pieces += _between_gaps(_without_held(in_order, notes), notes)
+            smooth = without_jumps(_without_held(in_order, notes), turning, notes)
+            pieces += _between_gaps(smooth, notes)
     return [_evened(piece, notes) for piece in pieces if len(piece.time) > 3]
 
 
