@@ -241,12 +241,15 @@ SPRINGS = {
 }
 
 
-def sprung(mechanism):
-    """The robot with springs at joints a and c."""
+def sprung(mechanism, sign=1.0):
+    """The robot with springs at joints a and c; with a negative sign, they push."""
+
+    def friction(of):
+        spring = SPRINGS.get(of.name)
+        return replace(spring, stiffness=sign * spring.stiffness) if spring else of.friction
+
     links = [
-        replace(link, joint=replace(link.joint, friction=SPRINGS[link.joint.name]))
-        if link.joint.name in SPRINGS
-        else link
+        replace(link, joint=replace(link.joint, friction=friction(link.joint)))
         for link in mechanism.links
     ]
     return replace(mechanism, links=tuple(links))
@@ -273,7 +276,7 @@ def test_springs_of_any_arm_are_found_and_nothing_is_doubted(arm, seed):
     where there is none."""
     real = changed(arm, seed=seed)
     noise = (0.02, 0.0)[seed % 2]
-    for robot, most in ((real, 0.02), (sprung(real), 0.02)):
+    for robot, most in ((real, 0.02), (sprung(real), 0.02), (sprung(real, -0.25), 0.02)):
         result = identify(arm, recording(robot, 12.0, 100.0, noise=noise, seed=seed))
         for joint in result.joints:
             found, right = (each.joint(joint).friction for each in (result.mechanism, robot))
@@ -373,6 +376,45 @@ def test_a_spring_that_only_impossible_bodies_would_replace_is_found(arm):
     assert bodies(result.mechanism)
     assert result.mechanism.joint("c").friction.stiffness == pytest.approx(2.0, rel=0.3)
     assert (result.errors.relative < 0.05).all()
+
+
+def swung(robot: Mechanism, seed: int, free: bool) -> Recording:
+    """All joints follow a motion, or the last one swings freely, with a torque that no parameter
+    explains, as of a motor's magnets."""
+    dynamics, rate, rng = rd.InverseDynamics(robot), 200.0, np.random.default_rng(seed)
+    time = np.arange(2000) / rate
+    q, qd, rows = rng.uniform(-0.5, 0.5, 3), np.zeros(3), []
+    size, w = rng.uniform(0.2, 0.6, (3, 3)), 2 * np.pi * rng.uniform(0.2, 1.2, (3, 3))
+    phase = rng.uniform(0, 6, (3, 3))
+    stiff, damped = np.array([[60.0, 60.0, 10.0], [8.0, 8.0, 1.5]]) * [1.0, 1.0, 1.0 - free]
+    for t in time:
+        target = (size * np.sin(w * t + phase)).sum(axis=1)
+        target_rates = (size * w * np.cos(w * t + phase)).sum(axis=1)
+        tau = stiff * (target - q) + damped * (target_rates - qd)
+        rows.append((q, qd, tau + rng.normal(0, 0.01, 3)))
+        for _ in range(4):
+            qd = qd + dynamics.forward(q, qd, tau - 0.6 * np.sin(5 * q)) / (4 * rate)
+            q = q + qd / (4 * rate)
+    return Recording(f"swung {seed}", (Stream(robot.joint_names, time, *np.swapaxes(rows, 0, 1)),))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_joint_that_swings_freely_in_a_recording_does_not_spoil_the_others(arm, seed):
+    """Without bodies it needs no torque, and its own fit explains it to the last digit."""
+    real = changed(arm, seed=seed)
+    links = tuple(
+        replace(link, joint=replace(link.joint, friction=Friction(0.05, 0.1)))
+        if link.joint.name == "c"
+        else link
+        for link in real.links
+    )
+    real = replace(real, links=links, rotors=())
+    driven = [swung(real, 10 * seed + k, free=False) for k in range(3)]
+    free = [swung(real, 10 * seed + k, free=True) for k in (3, 4)]
+    judge = swung(real, 10 * seed + 9, free=False)
+    alone = identify(arm, driven, validate=judge, cutoff=20.0).errors.relative
+    with_them = identify(arm, [*driven, *free], validate=judge, cutoff=20.0).errors.relative
+    assert (with_them < 1.2 * alone).all()
 
 
 def test_a_torque_that_no_parameter_explains_widens_its_joints_deviations_alone(arm, truth):

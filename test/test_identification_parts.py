@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from recorded import changed, motion, recording
+from recorded import changed, miss, motion, recording
 from scipy.optimize import minimize
 from scipy.signal import lfilter
 from test_identification import ARM
@@ -40,7 +40,14 @@ from robot_dynamics.identification.errors import Errors, Misses
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET, SLIDING, SLOW
 from robot_dynamics.identification.identified import refuse_nonsense
-from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
+from robot_dynamics.identification.normal_equations import (
+    NormalEquations,
+    Rows,
+    Sums,
+    _correlation,
+    quietest,
+    reduce,
+)
 from robot_dynamics.identification.preparation import (
     Samples,
     _unsaturated,
@@ -287,7 +294,7 @@ def test_every_law_is_the_friction_it_says(turns):
         ),
         (("coulomb", "offset"), (1, -5), None, None),
         (("coulomb", "offset", "stiffness"), (1, -5, 3), None, None),
-        (("coulomb", "offset", "stiffness"), (1, 5, -1e-9), "stiffness", ("coulomb", "offset")),
+        (("coulomb", "offset", "stiffness"), (1, 5, -3), None, None),
         (("coulomb", "offset", "stiffness"), (-1, 5, 3), "coulomb", ("offset", "stiffness")),
         (
             ("coulomb", "coulomb_negative", "offset", "stribeck_torque"),
@@ -754,6 +761,81 @@ def test_efforts_of_another_unit_are_told(factor, told):
     if told:
         ratio = float(some[0].split()[4])
         assert 0.5 < ratio / factor < 2.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("factor", [1.0, 0.05])
+def test_efforts_without_gravity_are_told(share, factor):
+    """Those of a controller that compensates it, in any unit; not of a robot that weighs less."""
+    robot = rd.load(ARM)
+    real = changed(robot, seed=2)
+    (stream,) = recording(real, 12.0, 100.0, noise=0.02).streams
+    compensated = share * InverseDynamics(real, terms=("gravity",))(
+        stream.position, *np.zeros((2, *stream.position.shape))
+    )
+    log = Recording("log", (replace(stream, effort=factor * (stream.effort - compensated)),))
+    warned = rd.identify(robot, log, cutoff=10.0).warnings
+    told = [words for words in warned if "do the efforts leave gravity out" in words]
+    assert bool(told) is (share > 0)
+    assert not any("the base looks mounted" in words for words in warned)
+    if share:
+        gravity, coriolis = map(int, re.findall(r"(-?\d+) %", told[0]))
+        assert abs(gravity - 100 * factor * (1 - share)) < 100 * factor * 0.1 + 1
+        assert 50 * factor < coriolis < 200 * factor
+    if share == 1.0 and factor == 1.0:
+        weightless = replace(robot, gravity=np.zeros(3))
+        found = rd.identify(weightless, log, cutoff=10.0)
+        assert not found.warnings
+        assert miss(replace(real, gravity=np.zeros(3)), found.mechanism) < 0.02
+
+
+def equations_of(log: Recording) -> NormalEquations:
+    unknowns = Unknowns.of(rd.load(ARM))
+    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    return reduce(unknowns, prior, prepare(log, unknowns.joints, 20.0))
+
+
+def test_the_least_noise_is_the_median_where_the_joints_are_driven():
+    """Joint c stands still in two recordings, and follows freely in another."""
+    robot = rd.load(ARM)
+    unknowns = Unknowns.of(robot)
+    logs = [
+        recording(changed(robot), 10.0, 100.0, noise=noise, seed=k)
+        for k, noise in enumerate((0.3, 0.01, 0.1, 0.03, 0.02))
+    ]
+    for k in (0, 1):
+        (stream,) = logs[k].streams
+        stream.position[:, 2], stream.velocity[:, 2] = 0.1, 0.0
+    (stream,) = logs[4].streams
+    stream.effort[:, 2] *= 1e-6
+    every = [equations_of(log) for log in logs]
+    noise = np.array([each.sigma for each in every])
+    least = quietest(unknowns, every)
+    work = [
+        np.sqrt((each.velocity**2).sum(axis=0) * (each.effort**2).sum(axis=0))
+        for (each,) in (log.streams for log in logs)
+    ]
+    for own, all_work, most in zip(noise.T, np.transpose(work), least, strict=True):
+        below = all_work[own < 0.999 * most].sum() / all_work.sum()
+        above = all_work[own > 1.001 * most].sum() / all_work.sum()
+        assert below < 0.53  # outliers have no weight
+        assert above < 0.53
+        assert most in own
+    assert noise[4, 2] < 1e-3 * least[2] < noise[0, 2]
+
+
+def test_equations_with_more_noise_weigh_less():
+    normal = equations_of(recording(changed(rd.load(ARM)), 10.0, 100.0, noise=0.1))
+    least = normal.sigma * [0.5, 3.0, 1.0]
+    wider = normal.at_least(least)
+    np.testing.assert_allclose(wider.sigma, normal.sigma * [1.0, 3.0, 1.0], rtol=1e-12)
+    for name in ("gram", "moment", "square"):
+        own, other = (np.asarray(getattr(each, name))[:, 1] for each in (normal, wider))
+        np.testing.assert_allclose(other, own / 9, rtol=1e-12)
+        np.testing.assert_array_equal(
+            getattr(wider, name)[:, [0, 2]], getattr(normal, name)[:, [0, 2]]
+        )
+    np.testing.assert_array_equal(wider.count, normal.count)
 
 
 def test_bodies_torques_of_the_opposite_sign_are_told():

@@ -123,8 +123,6 @@ class FrictionLaw:
             values: the parameters, in the order of `names`.
         """
         fields = dict(zip(self.names, values, strict=True))
-        if fields.get("stiffness", 0.0) < 0:
-            return "stiffness"
         dry = fields.get("coulomb", 0.0)
         least = min(dry, fields.get("coulomb_negative", dry))
         if fields.get("viscous", 0.0) < 0:
@@ -145,9 +143,6 @@ class FrictionLaw:
         bias = tuple(name for name in self.names if name in SPRING)
         wet = tuple(name for name in self.names if name == "viscous")
         match fault:
-            case "stiffness":
-                names = tuple(name for name in self.names if name != "stiffness")
-                return law(names, self.rate, self.tied)
             case "viscous":
                 return law(self.names[1:], self.rate, self.tied)
             case "coulomb":

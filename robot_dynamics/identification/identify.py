@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,7 +31,7 @@ from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .mixed import Mixed, mixed_words
 from .mounting import Mounting
-from .normal_equations import NormalEquations
+from .normal_equations import NormalEquations, quietest
 from .per_recording import (
     HELD_OUT,
     Judged,
@@ -283,14 +283,15 @@ def identify(
             found = fit(unknowns, normal)
         model = mechanism_of(found)
         described, missing = match(mechanism, joints)
-        scales = dict(work.effort_scale)
+        given = work.effort_scale
         warned = [*(other_unit(found) if mixture is None else ())]
-        warned += [each.words(scales.get(each.joint, 1.0)) for each in doubtful]
         if sure:
-            scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in sure}
-            work = replace(work, effort_scale=scales, cache=None)
+            more = {each.joint: each.factor * given.get(each.joint, 1.0) for each in sure}
+            work = replace(work, effort_scale={**given, **more}, cache=None)
         unsure = spread(found)
         judged = _judged(passes, work, fitting, judging, described, model, unsure)
+        doubtful = _remaining(doubtful, found, judged[0])
+        warned += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
         explained = {each.joint for each in doubtful} if mixture is None else {*joints}
         swayed = _swayed(passes, work, fitting, judged[0], explained, used)
         filters = {each.joint: each.words(cutoff is not None) for each in swayed}
@@ -418,6 +419,17 @@ def _suspects(
     return doubtful, None
 
 
+def _remaining(doubtful: Sequence[Doubt], found: Fit, errors: Errors) -> tuple[Doubt, ...]:
+    """The doubts that the fit does not dispel, as it explains the efforts better than the factor
+    without friction that drives the joint."""
+    relative = dict(zip(errors.joints, errors.relative.tolist(), strict=True))
+    return tuple(
+        each
+        for each in doubtful
+        if each.sure or found.drives[each.joint].driving or relative[each.joint] > each.after
+    )
+
+
 def _swayed(
     passes: _Passes,
     work: Work,
@@ -505,6 +517,26 @@ class _Passes:
         self.left_out += [f"left out: {faults[place]}" for place in sorted(faults)]
 
 
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Recordings of the same joints."""
+
+    members: dict[int, Reduced] = field(default_factory=dict)
+    first: list[NormalEquations] = field(default_factory=list)
+    """Those that tell the usual noise"""
+    total: Sum[NormalEquations] = field(default_factory=Sum)
+
+
+def _widest(groups: Mapping[tuple[str, ...], _Group]) -> tuple[str, ...]:
+    """The joints that the largest part of the motion has."""
+
+    def motion(joints: tuple[str, ...]) -> tuple[float, int, tuple[str, ...]]:
+        members = groups[joints].members.values()
+        return math.fsum(each.duration for each in members), len(joints), joints
+
+    return max(groups, key=motion)
+
+
 def _reduced(
     passes: _Passes, work: Work, sources: Mapping[int, Source]
 ) -> tuple[NormalEquations, dict[int, Reduced], Work]:
@@ -512,36 +544,42 @@ def _reduced(
     which they were reduced.
 
     Recordings may have different joints. Those joints are identified that the largest part of the
-    motion has. Of many recordings a few choose the filter.
+    motion has. Of many recordings a few choose the filter, and tell the usual noise.
     """
-    groups: dict[tuple[str, ...], tuple[Sum[NormalEquations], dict[int, Reduced]]] = {}
+    groups: dict[tuple[str, ...], _Group] = {}
 
     def take(
         work: Work, joints: tuple[str, ...] | None, some: Mapping[int, Source], needed: bool
-    ) -> None:
-        function = Reduction(work, joints)
-        for k, (normal, each) in passes.over("reducing", function, some, needed):
-            total, members = groups.setdefault(each.joints, (Sum(), {}))
-            total.add(normal)
-            members[k] = each
+    ) -> Iterator[tuple[_Group, NormalEquations]]:
+        for k, (normal, each) in passes.over("reducing", Reduction(work, joints), some, needed):
+            group = groups.setdefault(each.joints, _Group())
+            group.members[k] = each
+            yield group, normal
 
-    few = _choosing(sources) if work.cutoff is None and work.payload is None else {}
-    if few:
-        take(work, None, few, needed=False)
-        some = {k: each for _, members in groups.values() for k, each in members.items()}
+    few = _choosing(sources)
+    for group, normal in take(work, None, few or sources, needed=not few):
+        group.first.append(normal)
+    if groups:
+        joints = _widest(groups)
+        least = quietest(work.unknowns(joints), groups[joints].first)
+        work = replace(work, quietest=dict(zip(joints, least.tolist(), strict=True)))
+    for joints, group in groups.items():
+        for normal in group.first:
+            group.total.add(normal.at_least(work.least(joints)))
+    if few and work.cutoff is None and work.payload is None:
+        some = {k: each for group in groups.values() for k, each in group.members.items()}
         shared = shared_filter(some[k] for k in few if k in some)
         work = replace(work, shared=shared, chose=frozenset(place(each) for each in few.values()))
-    rest = {k: each for k, each in sources.items() if k not in few}
-    take(work, None, rest, needed=not groups)
-
-    def motion(joints: tuple[str, ...]) -> tuple[float, int, tuple[str, ...]]:
-        return math.fsum(each.duration for each in groups[joints][1].values()), len(joints), joints
-
-    joints = max(groups, key=motion)
-    others = {k: sources[k] for other in groups if other != joints for k in groups[other][1]}
-    take(work, joints, others, needed=False)
-    total, members = groups[joints]
-    return total.value(), dict(sorted(members.items())), work
+    if few:
+        rest = {k: each for k, each in sources.items() if k not in few}
+        for group, normal in take(work, None, rest, needed=not groups):
+            group.total.add(normal)
+    joints = _widest(groups)
+    others = {k: sources[k] for other in groups if other != joints for k in groups[other].members}
+    for group, normal in take(work, joints, others, needed=False):
+        group.total.add(normal)
+    found = groups[joints]
+    return found.total.value(), dict(sorted(found.members.items())), work
 
 
 def _choosing(sources: Mapping[int, Source]) -> dict[int, Source]:

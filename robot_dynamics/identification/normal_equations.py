@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .friction_laws import stands_still
+from .friction_laws import VISCOUS, stands_still
 from .preparation import Prepared, Samples
 from .recording import Floats
 from .solve import Prior, inverted, solved
@@ -145,6 +145,41 @@ class NormalEquations:
             self.count * kept, self.noise * kept, self.independent * kept, self.pulled * kept,
         )  # fmt: skip
 
+    @property
+    def sigma(self) -> Floats:
+        """(n,), N·m or N: the noise's standard deviation, NaN where there are no efforts"""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.sqrt(self.noise / self.count))
+
+    def at_least(self, sigma: Floats) -> NormalEquations:
+        """The equations with as much noise or more.
+
+        Args:
+            sigma: (n,), N·m or N: the least standard deviation.
+        """
+        more = np.fmax(self.sigma, sigma)
+        share = np.where(self.count > 0, (self.sigma / np.maximum(more, 1e-300)) ** 2, 1.0)
+        return NormalEquations(
+            self.gram * share[:, None, None], self.moment * share[:, None], self.square * share,
+            self.count, self.noise / share, self.independent, self.pulled,
+        )  # fmt: skip
+
+    def worked(self, unknowns: Unknowns) -> Floats:
+        """(n,): √(Σ q̇² Σ τ²) of each joint's samples, the most that it may have worked; 0 if it
+        stands still or is not driven.
+
+        Args:
+            unknowns: the parameters' columns.
+        """
+        rates = []
+        for gram, joint, places in zip(
+            self.gram.sum(axis=0), unknowns.joints, unknowns.places, strict=True
+        ):
+            viscous = np.flatnonzero(places == unknowns.group(joint).start + VISCOUS)
+            rates.append(float(gram[viscous, viscous].sum()))
+        squares = np.array(rates) * self.square.sum(axis=0)
+        return np.asarray(np.sqrt(squares) * np.nan_to_num(self.sigma) ** 2)
+
     def honest(self) -> NormalEquations:
         """The equations whose information gives an estimate's deviations: each joint's samples
         count as many as are independent."""
@@ -263,6 +298,26 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
         gram * share, moment * share, square * share, count * share,
         count * share * weighting.sigma**2, count / lengths, weighting.pulled,
     )  # fmt: skip
+
+
+def quietest(unknowns: Unknowns, recordings: Sequence[NormalEquations]) -> Floats:
+    """The least noise (n,) that is assumed in a recording, N·m or N.
+
+    A recording's own fit tells little of a joint's noise if the joint is not driven: without bodies
+    and friction it needs no torque, either. So the noise is no less than its median over the
+    recordings, weighted with how much the joint works in them; of two medians the smaller one.
+
+    Args:
+        unknowns: the parameters' columns.
+        recordings: their equations.
+    """
+    sigma = np.array([each.sigma for each in recordings])
+    worked = np.array([each.worked(unknowns) for each in recordings])
+    order = np.argsort(sigma, axis=0)
+    until = np.take_along_axis(worked, order, axis=0).cumsum(axis=0)
+    middle = (until >= until[-1] / 2).argmax(axis=0)
+    medians = np.take_along_axis(np.take_along_axis(sigma, order, axis=0), middle[None], axis=0)
+    return np.asarray(np.nan_to_num(medians[0]))
 
 
 class Rows:

@@ -86,6 +86,8 @@ class Work:
     position_offset: Mapping[str, float] = field(default_factory=dict)
     shared: SharedFilter | None = None
     """The filter of recordings that are like those that chose it"""
+    quietest: Mapping[str, float] = field(default_factory=dict)
+    """By joint, N·m or N: the least noise that is assumed in a recording"""
     motor_efforts: bool = False
     """Whether efforts are those of motors (see `motors`)"""
     chose: frozenset[str] = frozenset()
@@ -102,6 +104,10 @@ class Work:
     @cached_property
     def _unknowns(self) -> dict[tuple[str, ...], Unknowns]:
         return {}
+
+    def least(self, joints: tuple[str, ...]) -> Floats:
+        """(n,): the least noise of these joints, N·m or N."""
+        return np.array([self.quietest.get(joint, 0.0) for joint in joints])
 
     def unknowns(self, joints: tuple[str, ...]) -> Unknowns:
         """The parameters to identify if these joints were recorded."""
@@ -188,7 +194,7 @@ class Reduction:
         q = np.concatenate([each.q for each in prepared.stretches])
         with one_blas_thread():
             normal = reduce(unknowns, prior, seen)
-        return normal, Reduced(
+        return normal.at_least(self.work.least(prepared.joints)), Reduced(
             prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), prepared.cutoff,
             prepared.choice, prepared.notes, seen.duration, prepared.rate, prepared.octaves,
         )  # fmt: skip

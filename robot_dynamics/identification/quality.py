@@ -32,6 +32,10 @@ MISSED = 0.1
 FAR_OFF = 5.0
 """Ratio of the identified bodies' torques to the described ones', or its inverse, beyond which the
 efforts' unit is doubted"""
+WEIGHTLESS = 1 / 3
+"""Gravity torques of the identified bodies over the described ones', as a share of the same ratio
+of Coriolis torques, below which the efforts seem to leave gravity out; inertia torques would be
+those of rotors, too"""
 LITTLE = 0.5
 """Share of the torque; a model with a larger error explains little"""
 
@@ -89,18 +93,29 @@ def _units(fit: Fit) -> Floats:
 def _possible(fit: Fit) -> Floats:
     """(p, p): the information that all motions together would provide."""
     unknowns = fit.unknowns
-    n = len(unknowns.joints)
-    q, qd, qdd = np.random.default_rng(0).uniform(-3, 3, (3, STATES, n))
-    zero = np.zeros((STATES, n))
-    samples = Samples(np.arange(STATES), q, qd, qdd, zero, zero, np.ones((STATES, n), dtype=bool))
-    rows = Rows(unknowns, samples)
+    q, qd, qdd = _states(fit)
+    rows = _rows(unknowns, q, qd, qdd)
     sums = Sums(unknowns)
     sigma = np.where(np.isfinite(fit.sigma), fit.sigma, np.inf)
-    sums.add(rows, np.ones((STATES, n)) / sigma**2)
+    sums.add(rows, np.ones(q.shape) / sigma**2)
     gram, _ = sums.together()
     E = fit.columns
     information: Floats = E.T @ gram @ E
     return information
+
+
+def _states(fit: Fit) -> Floats:
+    """(3, STATES, n): random q, qd and qdd."""
+    n = len(fit.unknowns.joints)
+    states: Floats = np.random.default_rng(0).uniform(-3, 3, (3, STATES, n))
+    return states
+
+
+def _rows(unknowns: Unknowns, q: Floats, qd: Floats, qdd: Floats) -> Rows:
+    """The equations of states (k, n), without efforts."""
+    zero = np.zeros(q.shape)
+    usable = np.ones(q.shape, dtype=bool)
+    return Rows(unknowns, Samples(np.arange(len(q)), q, qd, qdd, zero, zero, usable))
 
 
 def driving(fit: Fit) -> Iterator[str]:
@@ -168,7 +183,7 @@ def many_turns(
 
 def other_unit(fit: Fit) -> Iterator[str]:
     """A line if the identified bodies' torques are many times the described bodies', or a small
-    share of them.
+    share of them, all of them or those of gravity.
 
     Args:
         fit: the fit, of the whole robot or of a payload, whose bodies are not described.
@@ -177,6 +192,16 @@ def other_unit(fit: Fit) -> Iterator[str]:
         return
     described = np.concatenate([numbers(P) for P in fit.unknowns.references()])
     block = len(described)
+    gravity, coriolis = _ratios(fit, described)
+    if abs(gravity) < WEIGHTLESS * coriolis:
+        yield (
+            f"the gravity torques of the identified bodies are {round(100 * gravity)} % of the "
+            f"described ones, their Coriolis torques {round(100 * coriolis)} %: do the efforts "
+            "leave gravity out, as those of a controller that compensates it, or do springs or "
+            "counterweights balance the robot? If gravity is left out, set `gravity: [0, 0, 0]` "
+            "(of a URDF in a YAML beside it), as the bodies are otherwise distorted to cancel it"
+        )
+        return
     # the factor of the described bodies' torques that is closest to the identified bodies'
     seen = fit.information[:block, :block] @ described
     own, other = float(described @ seen), float(fit.x[:block] @ seen)
@@ -193,6 +218,26 @@ def other_unit(fit: Fit) -> Iterator[str]:
             f"{_at_motors(fit.unknowns, own / other if other else 0.0)}; or are the described "
             "masses placeholders?"
         )
+
+
+def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
+    """The factors of the described bodies' gravity and Coriolis torques that are closest to the
+    identified bodies'; 1 where the description has none."""
+    q, qd, _ = _states(fit)
+    zero = np.zeros(q.shape)
+    bodies = np.zeros((fit.unknowns.size, 2))
+    bodies[: len(described)] = np.column_stack([described, fit.x[: len(described)]])
+
+    def torques(qd: Floats) -> Floats:
+        rows = _rows(fit.unknowns, q, qd, zero)
+        return np.concatenate([rows.model(j, bodies) for j in range(q.shape[1])])
+
+    def ratio(both: Floats) -> float:
+        own, found = both.T
+        return float(own @ found / (own @ own)) if own.any() else 1.0
+
+    gravity = torques(zero)
+    return ratio(gravity), ratio(torques(qd) - gravity)
 
 
 def _at_motors(unknowns: Unknowns, factor: float) -> str:
