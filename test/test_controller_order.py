@@ -167,7 +167,7 @@ def test_a_controller_that_comes_again_is_asked_again_at_once(world):
     world.comes(["b", "a"])
     order.sees(world.subscribers())
     assert "waiting" in order.problem
-    world.becomes(order, "has other order: b, a there")
+    world.becomes(order, "has a different order: b, a there")
 
 
 def test_an_answer_is_that_of_whoever_was_there_when_it_was_asked_for(world):
@@ -185,14 +185,14 @@ def test_an_answer_is_that_of_whoever_was_there_when_it_was_asked_for(world):
 def test_one_that_does_not_match_is_asked_each_second_and_one_that_does_less_often(world):
     order = world.order()
     controller = world.comes(interface="velocity")
-    world.becomes(order, "takes 'velocity', not effort alone")
+    world.becomes(order, "commands 'velocity', not effort alone")
     assert not order.waits  # it does not end by waiting
     controller.set_parameters([Parameter("interface_name", value="effort")])
     world.stays(order, "velocity", 0.9 * LOOK)
     world.becomes(order, "", 0.2 * LOOK)
     controller.set_parameters([Parameter("interface_name", value="position")])
     world.stays(order, "", 0.9 * AGAIN)
-    world.becomes(order, "takes 'position'", 0.2 * AGAIN)
+    world.becomes(order, "commands 'position'", 0.2 * AGAIN)
 
 
 def test_silence_is_told_after_the_second_question_and_forgotten_after_an_answer(world):
@@ -201,7 +201,7 @@ def test_silence_is_told_after_the_second_question_and_forgotten_after_an_answer
     world.answers = False
     world.stays(order, "waiting")
     world.stays(order, "waiting", 0.9 * PATIENCE)
-    world.becomes(order, "does not answer when asked for its joints (2 times)", 0.2 * PATIENCE)
+    world.becomes(order, "did not answer 2 requests for its joints", 0.2 * PATIENCE)
     world.answers = True
     world.becomes(order, "")
     world.comes()

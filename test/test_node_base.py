@@ -363,7 +363,7 @@ def test_the_parameter_may_say_that_the_base_moves_or_does_not(tmp_path):
         base_motion=rd.BaseMotion(base.turning, rotation=base.R),
     )  # fmt: skip
     assert relative(np.array(found), expected) < ROUNDING
-    with pytest.raises(RefusedError, match="a base that stands still"):
+    with pytest.raises(RefusedError, match="need a fixed base"):
         bench.fill(None, 0.0)
 
 

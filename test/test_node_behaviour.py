@@ -328,7 +328,9 @@ def test_the_end_of_a_trajectory_is_no_complaint_and_that_of_a_stream_says_since
     bench.accelerate(3.0, 1.0)
     bench.state(3.0)
     bench.state(4.25)
-    assert bench.log == ["no command for 1.25 s (command_timeout is 0.5 s): on_timeout is gravity"]
+    assert bench.log == [
+        "no command for 1.25 s (command_timeout is 0.5 s): applying on_timeout: gravity"
+    ]
     assert bench.controller.commands.over_since == at(3.0)
 
 
@@ -489,7 +491,7 @@ def test_a_clock_that_changes_leaves_the_torques_at_rest_and_ends_the_command(be
     assert output.time == at(after)
     close(bench.state(after + 0.01, 0.3, 0.2), torque(0.3, 0.2, 0.0))
     assert bench.controller.commands.phase == "interrupted"
-    assert bench.log[0] == "the clock changed: the command is over; send a new one"
+    assert bench.log[0] == "the clock changed: the command has ended; send a new one"
     bench.accelerate(after + 0.02, 3.0)
     close(bench.state(after + 0.03, 0.3), torque(0.3, 0.0, 3.0))
 

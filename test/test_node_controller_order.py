@@ -97,12 +97,15 @@ def served(partner: Partner, node: Node) -> None:
 
 def test_another_interface_or_order_is_refused_with_both_and_the_right_one_is_served(partner):
     with listener(partner, "effort_controller", WRONG) as node:
-        told(partner, "/arm/effort_controller has other order: d2, theta1 there, theta1, d2 here")
+        told(
+            partner,
+            "/arm/effort_controller has a different order: d2, theta1 there, theta1, d2 here",
+        )
         node.set_parameters([Parameter("joints", value=["theta1", "wrist"])])
-        told(partner, "/arm/effort_controller has other joints: theta1, wrist there")
+        told(partner, "/arm/effort_controller has different joints: theta1, wrist there")
         right = Parameter("joints", value=RIGHT)
         node.set_parameters([right, Parameter("interface_name", value="position")])
-        told(partner, "/arm/effort_controller takes 'position', not effort alone")
+        told(partner, "/arm/effort_controller commands 'position', not effort alone")
         partner.until(
             lambda: partner.diagnostics[-1].status[0].level == b"\x02", "an error in diagnostics"
         )
@@ -115,13 +118,13 @@ def test_one_that_comes_while_torques_go_out_gets_none_before_it_has_told_its_jo
     partner.until(lambda: partner.effort, "torques", meanwhile=lambda: ask(partner))
     for joints in (WRONG, RIGHT, WRONG):
         # started anew each time, under the same name
-        before = partner.log.count("has other order")
+        before = partner.log.count("has a different order")
         with listener(partner, "effort_controller", joints) as node:
             if joints == RIGHT:
                 served(partner, node)
                 continue
             partner.until(
-                lambda before=before: partner.log.count("has other order") > before,
+                lambda before=before: partner.log.count("has a different order") > before,
                 "a word about the order",
                 meanwhile=lambda: ask(partner),
             )
@@ -162,7 +165,7 @@ def test_torques_at_rest_that_fall_into_a_wait_for_an_answer_are_published_after
             else:  # its command is, and then no more states come
                 assert partner.set_parameters(command_timeout=0.1).successful
                 partner.until(
-                    lambda: "on_timeout is gravity" in partner.log,
+                    lambda: "applying on_timeout: gravity" in partner.log,
                     "the end of the command",
                     meanwhile=lambda: partner.state(AT),
                 )
@@ -244,9 +247,9 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
 def test_one_that_answers_late_gets_none_until_then_and_its_answer_counts(partner):
     with listener(partner, "effort_controller", WRONG, answers=False) as node:
         told(partner, "waiting for the joints of /arm/effort_controller")
-        told(partner, "/arm/effort_controller does not answer when asked for its joints (2 times)")
+        told(partner, "/arm/effort_controller did not answer 2 requests for its joints")
         partner._executor.add_node(node)
-        told(partner, "/arm/effort_controller has other order")
+        told(partner, "/arm/effort_controller has a different order")
         assert not node.got
         node.set_parameters([Parameter("joints", value=RIGHT)])
         served(partner, node)
@@ -319,13 +322,13 @@ def in_cpp(partner: Partner, **declared) -> Iterator[AsRclcpp]:
 @pytest.mark.parametrize(
     ("declared", "words"),
     [
-        ({"joints": WRONG}, "has other order: d2, theta1 there"),
-        ({"joints": WRONG, "interface_name": "effort"}, "has other order: d2, theta1 there"),
+        ({"joints": WRONG}, "has a different order: d2, theta1 there"),
+        ({"joints": WRONG, "interface_name": "effort"}, "has a different order: d2, theta1 there"),
         ({"joints": RIGHT}, "does not name its command interface"),
-        ({"joints": [""], "interface_name": "effort"}, "has other joints"),
+        ({"joints": [""], "interface_name": "effort"}, "has different joints"),
         ({"interface_name": "effort"}, "does not name its joints"),
-        ({"joint": "d2", "interface_names": ["effort"]}, "has other joints: d2 there"),
-        ({"joint": "d2", "interface_names": ["effort", "velocity"]}, "has other joints: d2"),
+        ({"joint": "d2", "interface_names": ["effort"]}, "has different joints: d2 there"),
+        ({"joint": "d2", "interface_names": ["effort", "velocity"]}, "has different joints: d2"),
         ({"joint": "", "interface_names": ["effort"]}, "does not name its joints"),
         ({}, "does not name its joints"),
     ],

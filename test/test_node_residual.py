@@ -65,7 +65,7 @@ def test_it_is_there_without_a_command_and_its_threshold_is_a_warning():
     bench.swing(0.5, 1.5, push=-3.0)
     report = Diagnosis(0.0).report(bench.controller, False, at(1.5), 1.5)
     assert report.level == WARN
-    assert "mostly at 'swing', beyond 1" in report.message
+    assert "mostly at 'swing', above 1" in report.message
     assert float(report.values["residual (N·m or N)"]) == pytest.approx(3.0, abs=0.02)
 
 

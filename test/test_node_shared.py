@@ -154,7 +154,7 @@ def test_the_node_gives_each_motor_its_share_and_says_so(robot):
         become(tau, together)
         key = "rejected: command: inconsistent"
         become(tau, lambda: together(off=1.0), lambda: int(partner.counts().get(key, 0)) > 2)
-        assert f"as the loops require for {', '.join(robot.driving)}" in partner.log
+        assert f"which the loops require for {', '.join(robot.driving)}" in partner.log
 
 
 def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot, nothing_is_built):
@@ -251,7 +251,7 @@ def test_a_trajectory_gets_the_effort_of_every_motor(robot):
     for each in message.points:
         assert relative(np.array(each.effort)[::-1], robot.torques(still, still)) < SAME
     message = JointTrajectory(joint_names=robot.driving, points=[point(0.5, robot.q, still)])
-    with pytest.raises(rd.RobotDynamicsError, match="all motors get effort"):
+    with pytest.raises(rd.RobotDynamicsError, match="efforts are computed for all motors"):
         one.fill(message, 0.0)
 
 

@@ -243,7 +243,7 @@ def test_wrenches_go_with_the_clock_and_with_their_links():
     bench.accelerate(0.0, 0.0)
     bench.push(0.0, "tip", TIP_FORCE)
     bench.controller.clock_jumped_back(at(0.0))
-    assert bench.log == ["the clock jumped back: command and wrenches are over; send a new one"]
+    assert bench.log == ["the clock jumped back: command and wrenches have ended; send a new one"]
     bench.accelerate(0.1, 0.0)
     close(bench.state(0.1, 0.4), weight(0.4))
 

@@ -196,8 +196,8 @@ class ControllerOrder:
             self.problem = self._denied or f"waiting for the joints of {self.controller}"
             if self._questions > 1:
                 self.problem = (
-                    f"{self.controller} does not answer when asked for its joints "
-                    f"({self._questions} times); restart it, {UNLESS}"
+                    f"{self.controller} did not answer {self._questions} requests for its joints; "
+                    f"restart it, {UNLESS}"
                 )
         elif self._theirs:
             self.problem = self._verdict
@@ -224,17 +224,17 @@ def _value(found: ParameterValue) -> Any:
 def _difference(controller: str, told: dict[str, Any] | None, outputs: Sequence[str]) -> str:
     """Why no torque may go to this controller; empty: its joints and interface match."""
     if told is None:
-        return f"{controller} has no parameters that name its joints; give it some, {UNLESS}"
+        return f"{controller} has no parameters that name its joints; add them, {UNLESS}"
     joints, interfaces = told.get("joints"), told.get("interface_name")
     if joints is None and told.get("joint"):
         joints, interfaces = [told["joint"]], told.get("interface_names")
     if not joints:
         return f"{controller} does not name its joints (parameter joints); set it, {UNLESS}"
     if joints != list(outputs):
-        what = "order" if sorted(joints) == sorted(outputs) else "joints"
+        what = "a different order" if sorted(joints) == sorted(outputs) else "different joints"
         return (
-            f"{controller} has other {what}: {listed(joints)} there, {listed(outputs)} here; "
-            f"set joints of this node to those there, {UNLESS}"
+            f"{controller} has {what}: {listed(joints)} there, {listed(outputs)} here; "
+            f"set joints of this node to match, {UNLESS}"
         )
     if not interfaces:
         return (
@@ -244,7 +244,7 @@ def _difference(controller: str, told: dict[str, Any] | None, outputs: Sequence[
     if interfaces not in ("effort", ["effort"]):
         found = interfaces if isinstance(interfaces, list) else [interfaces]
         return (
-            f"{controller} takes {listed(map(repr, found))}, not effort alone; set its "
+            f"{controller} commands {listed(map(repr, found))}, not effort alone; set its "
             f"interface to effort, {UNLESS}"
         )
     return ""

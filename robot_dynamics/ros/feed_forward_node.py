@@ -361,7 +361,9 @@ class FeedForwardNode(Managed):
         self._torques.publish(self.controller.farewell(self._now()))
         # a message in transit is lost when its publisher is destroyed
         for topic in self._torques.stay(self.controller.settings.farewell_time):
-            self._warn(f"{topic}: the last torques were not acknowledged; older ones may be held")
+            self._warn(
+                f"{topic}: the last torques were not acknowledged; a subscriber may hold older ones"
+            )
 
     def _watchdog_timeout(self) -> float:
         """How long the loop may hang, s; 0: not monitored."""

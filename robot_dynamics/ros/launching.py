@@ -90,7 +90,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
         argument(
             "publish_clock",
             "",
-            "with sim: whether this robot publishes /clock, as only one may; empty: as in "
+            "with sim: whether this robot publishes /clock, which only one may do; empty: as in "
             "params_file, or else as use_sim_time",
             **maybe,
         ),
@@ -99,7 +99,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
         argument(
             "respawn",
             "false",
-            "restart a node however it ended, instead of ending the launch if it failed",
+            "restart a node whenever it exits, instead of ending the launch if it fails",
             **yes_or_no,
         ),
     ]
@@ -246,7 +246,7 @@ def check_installed(
         except (LookupError, SubstitutionFailure) as error:  # no such package or executable
             missing.append(str(error.args[0]).partition(", searching")[0])
     if missing:
-        raise RuntimeError(f"{listed(dict.fromkeys(missing))}; install it: nothing was started")
+        raise RuntimeError(f"{listed(dict.fromkeys(missing))}; install it (nothing was started)")
 
 
 class Release:

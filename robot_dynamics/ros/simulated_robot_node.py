@@ -194,7 +194,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._record.close()
         if self._missed:
             self.get_logger().warning(
-                f"{self._missed} periods of the motion received no torques of their own"
+                f"no new torques arrived in {self._missed} periods of the motion"
             )
 
     @property

@@ -43,8 +43,8 @@ class RobotSettings:
     )
     bandwidth: float = number(
         0.0,
-        "bandwidth of the PD loop, from which gains follow that damp each joint critically at the "
-        "start; 0: p_gains and d_gains",
+        "bandwidth of the PD loop, which sets gains that damp each joint critically at the start; "
+        "0: use p_gains and d_gains",
         unit="rad/s",
         minimum=0.0,
         maximum=10000.0,

@@ -32,10 +32,10 @@ DELIVERY = 1.0
 """s to wait at least, at the end, for reliable subscribers to acknowledge the last torques"""
 
 OWED_FOR = 10.0
-"""s for which torques at rest are owed that could not be published"""
+"""s for which torques at rest that could not be published are tried again"""
 
 LAUNCH = "launch_ros_"
-"""How the name of the node begins that a launch file has, and that removes torques after a crash"""
+"""Prefix of the name of a launch file's node, which removes torques after a crash"""
 
 REPETITION = 0.02
 """s between repetitions of the last torques, for subscribers that send no acknowledgement"""

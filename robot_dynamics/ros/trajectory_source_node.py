@@ -56,7 +56,7 @@ class SourceSettings:
     file: str = text("", "JointTrajectory in YAML, in place of a swing")
     spacing: float = number(0.01, "time between two points", unit="s", minimum=1e-4, maximum=10.0)
     lead: float = number(
-        0.2, "rest before the motion, from the newest state on", unit="s", minimum=0.0, maximum=60.0
+        0.2, "rest between the newest state and the motion", unit="s", minimum=0.0, maximum=60.0
     )
     subscribers: int = whole(1, "number of subscribers to wait for", minimum=0, maximum=1000)
 

@@ -57,7 +57,7 @@ class WatchSettings:
         5.0, "motion that is evaluated together", unit="s", minimum=2.0, maximum=3600.0
     )
     motor_efforts: bool = flag(
-        False, "efforts are those of motors that may turn with several joints"
+        False, "efforts are those of motors that may be coupled to several joints"
     )
 
 

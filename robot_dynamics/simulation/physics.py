@@ -388,7 +388,7 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise DescriptionError(
-            f"{mechanism.name}: MuJoCo does not accept it: {reason}", name=mechanism.name
+            f"{mechanism.name}: MuJoCo rejects it: {reason}", name=mechanism.name
         ) from None
     for name, (mass, moments) in bodies.items():
         model.body(name).mass[:] = mass

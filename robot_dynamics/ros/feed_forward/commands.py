@@ -162,8 +162,8 @@ class Commands:
             self._tally.note(
                 "command",
                 "timeout",
-                f"no command for {over:.3g} s (command_timeout is {timeout:g} s): on_timeout is "
-                f"{settings.on_timeout}",
+                f"no command for {over:.3g} s (command_timeout is {timeout:g} s): applying "
+                f"on_timeout: {settings.on_timeout}",
                 anew=True,
             )
 

@@ -227,8 +227,8 @@ class FeedForward:
         self.tally.note(
             "torques",
             "feedback lost",
-            f"no usable state for {limit:g} s: on_timeout is {self.settings.on_timeout}, and the "
-            "command is over; send a new one when states arrive again",
+            f"no usable state for {limit:g} s: applying on_timeout: {self.settings.on_timeout}; "
+            "the command has ended, send a new one when states arrive again",
             anew=True,
         )
         return self._stopped(now)
@@ -268,7 +268,7 @@ class FeedForward:
         self.tally.note(
             "torques",
             "loop hung",
-            "the node's loop hung: the torques at rest were published, and the command is over; "
+            "the node's loop hung: the torques at rest were published, and the command has ended; "
             "send a new one",
             anew=True,
         )
@@ -295,9 +295,9 @@ class FeedForward:
         self.commands.forget_times()
         if self.residual is not None:
             self.residual = Residual()
-        over = "command and wrenches are" if self.wrenches.on else "the command is"
+        over = "command and wrenches have" if self.wrenches.on else "the command has"
         self.wrenches.clear()
-        self.tally.note("clock", what, f"the clock {what}: {over} over; send a new one", anew=True)
+        self.tally.note("clock", what, f"the clock {what}: {over} ended; send a new one", anew=True)
         output = self._stopped(now)
         self.base.clear()
         self.outlet.at = now

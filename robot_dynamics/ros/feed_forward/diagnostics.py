@@ -26,7 +26,7 @@ OUTCOME = {
 }
 """What is published after a command, by `on_timeout`"""
 
-ELSEWHERE = "if the robot was moved meanwhile, deactivate and activate the node"
+ELSEWHERE = "if the robot has been moved since, deactivate and activate the node"
 """What to do if a robot with loops cannot be followed from its last known configuration"""
 
 NEAR = 0.1
@@ -180,7 +180,10 @@ class Diagnosis:
             return WARN, f"no commands are received any more: {what}"
         if phase == "interrupted":
             return WARN, f"the command was interrupted: {what}; send a new one"
-        words = {"waiting": "waiting for a command", "finished": f"the trajectory is over: {what}"}
+        words = {
+            "waiting": "waiting for a command",
+            "finished": f"the trajectory has ended: {what}",
+        }
         return OK, words.get(phase, "publishing torques")
 
 
@@ -217,7 +220,7 @@ def residual(controller: FeedForward) -> tuple[dict[str, str], list[str]]:
     if not 0 < threshold < norm:
         return values, []
     return values, [
-        f"residual of {norm:.4g}, mostly at {most!r}, beyond {threshold:g}: a collision, a "
+        f"residual of {norm:.4g}, mostly at {most!r}, above {threshold:g}: a collision, a "
         "payload, or a wrong model"
     ]
 

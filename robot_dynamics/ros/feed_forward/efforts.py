@@ -33,7 +33,7 @@ def check(model: Model) -> None:
     if model.sensors is not None or side != "joint" or model.moved:
         what = "side: joint" if side != "joint" else "sensed: false"
         if model.moved:
-            what = "a base that stands still, as its future motion is unknown"
+            what = "a fixed base: the future motion of a moving one is unknown"
         raise RefusedError("not for this node", f"trajectories with effort need {what}")
 
 
@@ -68,7 +68,8 @@ def fill(
     if model.followers is not None:
         if absent := [name for name in model.followers.names if name not in message.joint_names]:
             raise RefusedError(
-                "missing joint", f"missing {listed(absent)} in joint_names: all motors get effort"
+                "missing joint",
+                f"missing {listed(absent)} in joint_names: efforts are computed for all motors",
             )
         told = model.followers.left_out(message)
     course = motions.read(

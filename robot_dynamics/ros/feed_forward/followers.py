@@ -111,7 +111,8 @@ class Followers:
         if not np.isfinite(expected).all():
             k = int(np.argmin(np.isfinite(expected).all(axis=(1, 2))))
             raise RefusedError(
-                "closure", f"point {k} cannot be closed, or is too near a singularity"
+                "closure",
+                f"the loops cannot be closed at point {k}, or it is too near a singularity",
             )
         joint, chain = self._chain.mechanism.joint, self._chain
         scale = chain.solver.scale[[chain.coordinate_names.index(names[c]) for c in columns]]
@@ -128,8 +129,8 @@ class Followers:
             raise RefusedError(
                 "inconsistent",
                 f"point {k} has {found[k, d, j]:.6g} in {_DERIVATIVES[d]} of "
-                f"{names[columns[j]]!r}, expected {expected[k, d, j]:.6g}, as the loops require "
-                f"for {listed(self._joints)}; it may be left out",
+                f"{names[columns[j]]!r}, expected {expected[k, d, j]:.6g}, which the loops "
+                f"require for {listed(self._joints)}; the joint may be left out",
             )
 
 

@@ -124,7 +124,7 @@ class JointStateReader:
         for what, values in (("position", q), ("velocity", qd)):
             for name, value in zip(self.joints, values.tolist(), strict=False):
                 if not math.isfinite(value):
-                    hint = f" (it may not be there yet; {DERIVE})" if what == "velocity" else ""
+                    hint = f" (it may not be known yet; {DERIVE})" if what == "velocity" else ""
                     raise RefusedError(
                         "not finite",
                         f"{what} of {name!r} is {value}, expected a finite number{hint}",

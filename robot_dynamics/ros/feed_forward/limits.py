@@ -65,7 +65,7 @@ class CommandLimits:
             k = int(np.argmax(accelerations > self.accelerations))
             raise RefusedError(
                 "too quick",
-                f"{joints[k]!r} would accelerate by {accelerations[k]:.6g} rad/s² (or m/s²), "
+                f"{joints[k]!r} would accelerate at {accelerations[k]:.6g} rad/s² (or m/s²), "
                 f"expected at most max_acceleration = {self.accelerations:g}",
             )
 

@@ -33,7 +33,7 @@ class Settings:
     )
     gravity: tuple[float, ...] = numbers(
         (),
-        "gravity on the base's axes, for example if the base is mounted on a wall; not set: the "
+        "gravity in the base frame, for example if the base is mounted on a wall; not set: the "
         "description's",
         unit="m/s²",
         minimum=-1000.0,
@@ -95,8 +95,8 @@ class Settings:
     )
     side: str = text(
         "joint",
-        "whose torques are published: the joints', the motors' (drive), or those at the gears' "
-        "inputs (gear)",
+        "which torques are published: those of the joints, of the motors (drive), or at the inputs "
+        "of the gears (gear)",
         choices=SIDES,
         read_only=True,
     )
@@ -107,7 +107,7 @@ class Settings:
     )
     locked_joints: tuple[str, ...] = names(
         (),
-        "joints without torques that are fixed at a position, as in `finger:0.02`",
+        "joints that are fixed at a position and get no torques, such as `finger:0.02`",
         unit="rad or m",
     )
     feedback: str = text(
@@ -167,13 +167,13 @@ class Settings:
     )
     merge_states: bool = flag(
         False,
-        "combine messages that have only some of the joints each, as from an arm and its "
-        "gripper; joints whose last state is older than max_age are missing",
+        "merge messages that each contain only some of the joints, as from an arm and its gripper; "
+        "joints whose last state is older than max_age count as missing",
         at_once=True,
     )
     command_timeout: float = number(
         0.5,
-        "time after its end at which a command is over; 0: never",
+        "time after its end at which a command expires; 0: never",
         unit="s",
         minimum=0.0,
         maximum=3600.0,
@@ -181,14 +181,14 @@ class Settings:
     )
     on_timeout: str = text(
         "gravity",
-        "what is published once a command is over",
+        "what is published once a command has ended or expired",
         choices=("hold", "gravity", "stop"),
         at_once=True,
     )
     max_age: float = number(
         0.5,
         "largest difference between a stamp and the clock, and time without usable states after "
-        "which feedback is lost; 0: no check",
+        "which feedback counts as lost; 0: no check",
         unit="s",
         minimum=0.0,
         maximum=3600.0,
@@ -196,8 +196,8 @@ class Settings:
     )
     farewell_time: float = number(
         1.0,
-        "how long the node, when it shuts down, waits for acknowledgements of its last torques (at "
-        "least 1 s) and repeats them for best-effort subscribers; 0: sent once",
+        "how long the node, at shutdown, waits for acknowledgements of its last torques (at least "
+        "1 s) and repeats them for best-effort subscribers; 0: sent once",
         unit="s",
         minimum=0.0,
         maximum=4.0,

@@ -32,12 +32,12 @@ def read(message: Any) -> tuple[str, Inertial]:
     tensor = np.array([[i.ixx, i.ixy, i.ixz], [i.ixy, i.iyy, i.iyz], [i.ixz, i.iyz, i.izz]])
     where = f"payload of {shown(link)}"
     if not np.isfinite([mass, *center, *tensor.flat]).all():
-        raise RefusedError("not finite", f"{where}: found NaN or infinity in it")
+        raise RefusedError("not finite", f"{where}: found NaN or infinity, expected finite numbers")
     largest = float(np.abs([mass, *center, *tensor.flat]).max())
     if largest > LARGEST:
         raise RefusedError(
             "impossible body",
-            f"{where}: found {largest:g} in it, expected at most {LARGEST:g}, as in a description",
+            f"{where}: found {largest:g}, expected at most {LARGEST:g}, as in a description",
         )
     if mass == 0:
         return link, Inertial()

@@ -247,7 +247,7 @@ def _pass_on(say: Callable[[str], None]) -> None:
         if count <= MOST_WORDS:
             say(one_line(text))
         elif count == MOST_WORDS + 1:
-            say("and more of the kind")
+            say("further warnings are not shown")
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

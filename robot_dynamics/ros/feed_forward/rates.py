@@ -68,9 +68,9 @@ class Rates:
                     k = int(np.argmax(jumps & needed))
                     raise RefusedError(
                         "jump",
-                        f"position of {names[k]!r} is {q[k]:.6g} after {new.steepest[k]:.3g} rad/s "
-                        f"(or m/s), expected at most {fastest:.3g}; if it stays there, the state "
-                        f"is used after {GAP / SECOND:g} s",
+                        f"position of {names[k]!r} jumped to {q[k]:.6g}, at {new.steepest[k]:.3g} "
+                        f"rad/s (or m/s), expected at most {fastest:.3g}; if it stays there, the "
+                        f"state is used after {GAP / SECOND:g} s",
                     )
                 value = np.where(jumps, np.nan, value)
             # a reported rate is better than a derived one, also as the basis for the next state
@@ -104,6 +104,6 @@ def _what_is_missing(new: Derivative, stamped: bool) -> str:
     if stamped or len(new.steps) >= RECENT:
         return why + "this is the first position"
     return why + (
-        f"{RECENT - len(new.steps)} more positions are needed to know how often they come: the "
-        "states carry no stamps"
+        f"{RECENT - len(new.steps)} more positions are needed to estimate their rate: the states "
+        "carry no stamps"
     )

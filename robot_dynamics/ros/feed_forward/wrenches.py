@@ -39,7 +39,8 @@ def read(message: Any) -> tuple[str, Floats]:
     link, force, torque = message.header.frame_id, message.wrench.force, message.wrench.torque
     value = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
     if not np.isfinite(value).all():
-        raise RefusedError("not finite", f"on {shown(link)}: found NaN or infinity in it")
+        words = f"on {shown(link)}: found NaN or infinity, expected finite numbers"
+        raise RefusedError("not finite", words)
     return link, value
 
 
@@ -85,8 +86,8 @@ class Wrenches:
         elif link not in self.on and len(self.on) >= MOST_LINKS:
             raise RefusedError(
                 "too many",
-                f"on {shown(link)}: there are wrenches on {MOST_LINKS} other links, expected no "
-                "more; remove one with a zero wrench",
+                f"on {shown(link)}: wrenches already act on {MOST_LINKS} other links, the most "
+                "allowed; remove one with a zero wrench",
             )
         else:
             # a stamp ahead of the clock must not extend its life
