@@ -221,7 +221,7 @@ def test_efforts_of_motors_are_those_of_joints_by_their_rows():
         at_joints(apart, robot)
     both = (("j5", 16.0), ("j6", 32.0))
     differential = replace(robot, rotors=(b, replace(b, name="m7", ratios=both)))
-    with pytest.raises(InputError, match="rotor m6: it turns with j5, j6"):
+    with pytest.raises(InputError, match="rotor m6: it is coupled to j5, j6"):
         motor_rows(differential)
     named = replace(robot, rotors=(replace(b, name="j5"), replace(b, name="j6", ratios=both)))
     np.testing.assert_allclose(motor_rows(named)[4:, 4:], [[1, -2], [0.5, 1]])

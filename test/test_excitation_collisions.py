@@ -243,7 +243,7 @@ def test_a_mesh_counts_as_its_hull_even_a_flat_one(arm, tmp_path):
     ):
         arm.write_text(ARM.replace(box, broken))
         (note,) = design_of(arm)[1]
-        assert note.startswith("no collisions of tool: ")
+        assert note.startswith("collisions not checked: tool: ")
         assert word in note
 
 
@@ -267,7 +267,7 @@ def test_what_is_missing_is_said(arm, tmp_path, monkeypatch):
     bare.write_text(ARM.replace("collision>", "visual>"))
     design, notes = design_of(bare)
     assert design.regions == ()
-    assert notes == ("no collision shapes of a URDF: collisions are not checked",)
+    assert notes == ("collisions not checked: there are no collision shapes of a URDF",)
     # what a table cannot be kept from is refused, never left out
     with pytest.raises(InputError, match=r"--table: found 2\.0, expected a height that"):
         design_of(arm, table=2.0)
@@ -281,7 +281,7 @@ def test_what_is_missing_is_said(arm, tmp_path, monkeypatch):
     design, (note,) = design_of(arm)
     assert design.regions == ()
     assert "pip install 'robot_dynamics[collisions]'" in note
-    with pytest.raises(BackendError, match="Coal is missing"):
+    with pytest.raises(BackendError, match="Coal, which finds collisions, is missing"):
         design_of(arm, table=0.0)
     mechanism = rd.load(str(arm))
     poses = rd.InverseDynamics(mechanism, backend="python").pose

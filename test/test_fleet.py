@@ -193,7 +193,7 @@ def test_processes_are_ended_with_the_pass_and_leave_out_what_kills_them(logs):
 def test_a_number_of_workers_that_is_none_is_refused(workers, arm, logs):
     with pytest.raises(InputError, match=r"workers: found .*, expected a number of processes"):
         identify(arm, logs, workers=workers)
-    with pytest.raises(InputError, match="workers: found 2, expected none beside a scheduler"):
+    with pytest.raises(InputError, match="workers: found 2, expected none: a scheduler has"):
         identify(arm, logs, workers=2, scheduler="tcp://127.0.0.1:9")
 
 

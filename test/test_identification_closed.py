@@ -271,7 +271,7 @@ def test_what_cannot_be_is_one_line():
     with pytest.raises(InputError, match="no loops"):
         identify_closed("config/polar.yaml", good)
     stream = good.streams[0]
-    with pytest.raises(RecordingError, match="motors qa2 are not in it"):
+    with pytest.raises(RecordingError, match="missing motors: qa2"):
         identify_closed(described, Recording("half", (stream.of(stream.names[:1]),)))
     for option in (
         {"payload": "platform"}, {"motor_efforts": True}, {"workers": 2}, {"scheduler": "tcp://x:1"},

@@ -162,11 +162,11 @@ def test_tables_as_loggers_write_them(tmp_path, text, time):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no column of times"),
-        ("time,a/position\n0,2\n10,2\n20,3", "time: from row to row it grows by 10, expected"),
-        ("time_ms,a/position\n0,2\n1e7,2\n2e7,3", "time_ms: from row to row it grows by 1e.04"),
+        ("", "no time column"),
+        ("time,a/position\n0,2\n10,2\n20,3", "time: increases by 10 per row, expected"),
+        ("time_ms,a/position\n0,2\n1e7,2\n2e7,3", "time_ms: increases by 1e.04"),
         ("time;a/position\n1;2\n1;1.000,5", "row 3: a/position: found '1.000,5'"),
-        ("x,a/position\n1,2", "no column of times"),
+        ("x,a/position\n1,2", "no time column"),
         ("time,b\n1,2", "no column ends in .*; found time, b; expected"),
         ("1,2.5\n1,2", "no header"),
         ("-0.1 1e-3\t2\n1 2", "no header"),
@@ -240,7 +240,7 @@ def test_what_a_recording_is_is_told_from_its_name_and_place(tmp_path, truth, mo
     assert read("~/a.csv").streams[0].names == truth.joint_names
     for name, words in (
         ("none", "no such recording"),
-        (".", "no rosbag2 folder: it has no metadata.yaml"),
+        (".", "not a rosbag2 folder: it has no metadata.yaml"),
         ("a.bin", "a.bin: the file's ending: found '.bin', expected .db3, .mcap or .csv"),
     ):
         (tmp_path / "a.bin").touch()
@@ -911,7 +911,7 @@ def test_milliseconds_are_not_taken_for_seconds(truth):
     for factor, doubted in ((1.0, False), (1000.0, True)):
         log = Recording("log", (replace(stream, time=factor * stream.time),))
         notes = prepare(log, stream.names, None).notes
-        assert ("one sample in 1 s: are its times in seconds?" in notes) == doubted
+        assert ("one sample every 1 s: are its times in seconds?" in notes) == doubted
 
 
 def test_replay_asks_what_identify_asks(truth, tmp_path):

@@ -200,14 +200,32 @@ def test_what_is_said_is_far_better_than_everything_else(described, log, fits, m
 @pytest.mark.parametrize(
     ("names", "positions", "efforts", "said", "mend"),
     [
-        ("ab", True, True, "the recording's columns of a and b look exchanged: ", "--rename"),
-        ("ab", False, True, "the recording's efforts of a and b look exchanged: ", "these columns"),
-        ("a", True, True, "a looks reversed: ", "the signs of its positions and efforts, the axes"),
+        (
+            "ab",
+            True,
+            True,
+            "the recording's columns of a and b appear to be exchanged: ",
+            "--rename",
+        ),
+        (
+            "ab",
+            False,
+            True,
+            "the recording's efforts of a and b appear to be exchanged: ",
+            "these columns",
+        ),
+        (
+            "a",
+            True,
+            True,
+            "a appears to be reversed: ",
+            "the signs of its positions and efforts, the axes",
+        ),
         (
             "a",
             True,
             False,
-            "the recording's positions of a look as if of the opposite",
+            "the recording's positions of a appear to have the opposite",
             "this sign",
         ),
     ],

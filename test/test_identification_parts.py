@@ -845,7 +845,7 @@ def test_bodies_torques_of_the_opposite_sign_are_told():
     (told,) = (words for words in warned if "times those of the described bodies" in words)
     assert re.match(r"the bodies' torques are -[0-9.]+ times", told)
     assert "--effort-scale JOINT:-1 for every joint" in told
-    assert "is the base mounted otherwise than described" in told
+    assert "is the base mounted differently from the description" in told
 
 
 def test_many_turns_of_a_joint_without_limits_are_no_fault():

@@ -68,7 +68,7 @@ def test_what_is_whole_of_a_truncated_file_is_read_with_a_note(whole, tmp_path, 
     for field in ("time", "position", "velocity", "effort"):
         assert np.array_equal(getattr(some, field), getattr(all_of_it, field)[:count])
     (note,) = got.notes
-    assert note == f"the file is truncated: {count} whole messages on /joint_states were read"
+    assert note == f"the file is truncated: {count} complete messages on /joint_states were read"
 
 
 def test_what_follows_a_broken_chunk_or_zeros_is_left_out(whole, tmp_path):

@@ -40,7 +40,7 @@ def read(path: Path, topic: str | None = None) -> Recording:
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
         raise BackendError(
-            "rosbags is missing, which reads bags: pip install 'robot_dynamics[identify]'",
+            "rosbags, which reads bags, is missing: pip install 'robot_dynamics[identify]'",
             name="rosbags",
             expected="an installed rosbags",
         ) from None
@@ -67,7 +67,7 @@ def read(path: Path, topic: str | None = None) -> Recording:
         words = " ".join(str(error).split()) or type(error).__name__
         said = f"a broken bag: {words[:200]}"
         if words == OTHER_PROFILE:
-            said = "not recorded by ROS 2: its messages are in another format than ROS 2's"
+            said = "not recorded by ROS 2: its messages are not in ROS 2's format"
         raise RecordingError(f"{path.name}: {said}", name=str(path)) from error
     if not any(len(stream.time) for stream in recording.streams):
         raise RecordingError(f"{path.name}: no message on {chosen}", name=str(path))
@@ -85,7 +85,7 @@ def _salvaged(path: Path, topic: str | None, deserialize: Callable[..., Any]) ->
         path.name, [each.raw for each in found], [each.nanoseconds for each in found],
         lambda raw: deserialize(raw, JOINT_STATE),
     )  # fmt: skip
-    note = f"the file is truncated: {len(found)} whole messages on {found[0].topic} were read"
+    note = f"the file is truncated: {len(found)} complete messages on {found[0].topic} were read"
     return replace(recording, notes=(note,))
 
 
@@ -126,7 +126,7 @@ def _topic(connections: Any, wanted: str | None, source: str) -> str:
                 RecordingError,
                 f"{source}: topic",
                 wanted,
-                choices(found) if found else "a topic of type sensor_msgs/JointState; it has none",
+                choices(found) if found else "a topic of type sensor_msgs/JointState: it has none",
             )
         return wanted
     if USUAL_TOPIC in found:

@@ -115,7 +115,7 @@ def refuse_bomb(path: Path) -> None:
         size = file.stat().st_size
         if file.suffix.lower() == ".db3" and (name := _computed(file)):
             raise RecordingError(
-                f"{file.name}: {name!r} is computed, not stored, as no recording's is",
+                f"{file.name}: {name!r} is computed, not stored, which no recording needs",
                 name=str(file),
             )
         if file.suffix.lower() not in ENDINGS or not size:

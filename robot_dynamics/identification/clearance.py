@@ -255,9 +255,11 @@ def bodies_apart(
     """
     shapes, missing = link_shapes(source, "collision")
     carrier = _carriers(mechanism)
-    notes = [f"no collisions of {words}" for words in missing]
+    notes = [f"collisions not checked: {words}" for words in missing]
     notes += [
-        f"no collisions of {x.link}: no link of the robot" for x in shapes if x.link not in carrier
+        f"collisions not checked: {x.link}: not a link of the robot"
+        for x in shapes
+        if x.link not in carrier
     ]
     shapes = [each for each in shapes if each.link in carrier]
     if not shapes:
@@ -267,9 +269,9 @@ def bodies_apart(
                 name="table",
                 expected="a URDF with <collision> elements that are found",
             )
-        return (), (*notes, "no collision shapes of a URDF: collisions are not checked")
+        return (), (*notes, "collisions not checked: there are no collision shapes of a URDF")
     if find_spec("coal") is None:
-        words = "Coal is missing, which finds collisions: pip install 'robot_dynamics[collisions]'"
+        words = "Coal, which finds collisions, is missing: pip install 'robot_dynamics[collisions]'"
         if table is not None or srdf is not None:
             raise BackendError(words, name="coal", expected="an installed coal")
         return (), (*notes, words)
@@ -278,7 +280,7 @@ def bodies_apart(
         try:
             solids.setdefault(carrier[shape.link], []).append(_solid(shape))
         except ValueError as error:
-            notes.append(f"no collisions of {shape.link}: {error}")
+            notes.append(f"collisions not checked: {shape.link}: {error}")
     disabled = _disabled(srdf, carrier)
     apart = [
         Apart((a, b), tuple((x, y) for x in solids[a] for y in solids[b]))

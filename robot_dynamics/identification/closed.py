@@ -212,7 +212,7 @@ def identify_closed(
             lacking = [name for name in before.joint_names if name not in recording.names]
             if lacking:
                 raise RecordingError(
-                    f"{recording.source}: motors {listed(lacking)} are not in it",
+                    f"{recording.source}: missing motors: {listed(lacking)}",
                     name=recording.source,
                 )
             sliding = [name for name in before.joint_names if described.joint(name).slides]
@@ -397,7 +397,7 @@ class _Problem:
         good = np.isfinite(Y).all(axis=(1, 2)) & np.isfinite(states.tau).all(axis=1)
         if good.sum() < len(self.motors) * 10:
             raise RecordingError(
-                "the recorded positions do not close the loops: check the encoders' zeros and the "
+                "the recorded positions do not close the loops: check the encoder zeros and the "
                 "assembly mode of `home`",
                 name="recording",
             )

@@ -38,7 +38,7 @@ from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
 OPPOSITE = "have the opposite sign"
-STATIC = "are not its torques, of which static friction may take any part, as it stands still"
+STATIC = "do not show its torque: the joint stands still, and static friction may carry any part"
 VISCOUS = PLAIN.index("viscous")
 FREE = PLAIN.index("offset")
 """Index of the one number of the plain law that may have any sign"""
@@ -93,7 +93,7 @@ class Doubt:
         scale = self.factor * given
         if self.why == STATIC:
             return (
-                f"{self.joint}: its efforts {self.why}: the best model leaves "
+                f"{self.joint}: its efforts {self.why}. The best model leaves "
                 f"{100 * self.before:.3g} % of them unexplained. They were excluded from the fit"
             )
         if not self.sure:

@@ -63,14 +63,14 @@ class DriveGains:
     """Drive gains: torque over recorded effort by joint, the values of `effort_scale`."""
 
     gains: dict[str, float]
-    """N·m or N per unit of the recorded effort; negative if its sign is inverted. Of a motor that
-    turns with several joints, it is at the one with which its effort is recorded."""
+    """N·m or N per unit of the recorded effort; negative if its sign is inverted. For a motor
+    coupled to several joints, it is at the joint with which its effort is recorded."""
     deviations: dict[str, float]
     """Standard deviations of the gains"""
     warnings: tuple[str, ...]
     """Joints whose gains the load hardly determines, and what to do"""
     coupled: bool = False
-    """Whether a motor turns with several joints, so that `identify` needs `motor_efforts`"""
+    """Whether a motor is coupled to several joints, so that `identify` needs `motor_efforts`"""
 
 
 def drive_gains(
@@ -130,8 +130,8 @@ def drive_gains(
         lacking = [name for name in joints if name not in recording.names]
         if lacking:
             raise RecordingError(
-                f"{recording.source}: joints {listed(lacking)} are not in it, as they are in "
-                "the first",
+                f"{recording.source}: missing joints: {listed(lacking)} (the first recording has "
+                "them)",
                 name=recording.source,
             )
     chosen = match(mechanism, joints)[0]
@@ -221,7 +221,7 @@ class _Sums:
         if idle:
             raise RecordingError(f"{listed(idle)}: no effort was recorded", name=idle[0])
         if not self.gram[:, p, p].any():
-            raise RecordingError("the load makes no torque in the recorded motion", name="load")
+            raise RecordingError("the load causes no torque in the recorded motion", name="load")
         B = self._moved()
         start = [self._alone(each, B) for each in self.gram]
         sigma2 = np.array([noise for _, noise in start])

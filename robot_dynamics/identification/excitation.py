@@ -457,7 +457,8 @@ def _search(
         from scipy.optimize import minimize
     except ImportError:
         raise BackendError(
-            "SciPy is missing, which looks for the motion: pip install 'robot_dynamics[identify]'",
+            "SciPy, which searches for the motion, is missing: "
+            "pip install 'robot_dynamics[identify]'",
             name="scipy",
             expected="an installed scipy",
         ) from None

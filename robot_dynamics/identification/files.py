@@ -57,8 +57,8 @@ def save(result: Result, folder: Path) -> dict[str, Path]:
     """
     if result.source is None:
         raise InputError(
-            "the robot was given as a mechanism, without a description to write the results "
-            "beside; give its file or text",
+            "the robot was given as a mechanism, and the results are written for a description: "
+            "give its file or text",
             name="robot",
         )
     try:
@@ -232,11 +232,11 @@ _DOUBT = record(
     why=TEXT,
     error=NUMBER("of the best possible robot, relative to the efforts").of("before"),
     error_with_factor=NUMBER.of("after"),
-    sure=FLAG("nothing was fitted to its efforts"),
+    sure=FLAG("its efforts were excluded from the fit"),
 )
 _ZERO = record(
     joint=TEXT,
-    offset=NULLABLE("rad or m, to be added to its positions; null: cannot be told").of(
+    offset=NULLABLE("rad or m, to be added to its positions; null: not determined").of(
         lambda zero: zero.offset if zero.told else None
     ),
     deviation=NULLABLE.of(lambda zero: zero.deviation if zero.told else None),

@@ -54,7 +54,7 @@ MOST = 256
 """Largest number of processes of this machine"""
 RETRIES = 2
 """Retries after failures that are not the recording's own, of a disk or a network"""
-DIED = "every worker that took it died (too long for its memory?)"
+DIED = "every worker that took it died (too large for its memory?)"
 DIFFERENCES = ("robot_dynamics", "python", "numpy", "scipy", "dask", "distributed")
 """Packages whose versions must be the same everywhere"""
 
@@ -119,7 +119,7 @@ def fleet_at(
     if workers is None:
         return nullcontext(Here()) if scheduler is None else Workers(scheduler)
     if scheduler is not None:
-        raise wrong(InputError, "workers", workers, "none beside a scheduler, which has its own")
+        raise wrong(InputError, "workers", workers, "none: a scheduler has its own workers")
     if isinstance(workers, bool) or not isinstance(workers, int) or not 0 < workers <= MOST:
         raise wrong(InputError, "workers", workers, f"a number of processes, 1 to {MOST}")
     return Processes(min(workers, max(recordings, 1)))
@@ -225,7 +225,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             import distributed
         except ImportError:
             raise BackendError(
-                "distributed is missing, which --scheduler needs: "
+                "distributed, which --scheduler needs, is missing: "
                 "pip install 'robot_dynamics[fleet]'",
                 name="distributed",
                 expected="an installed distributed",

@@ -94,7 +94,7 @@ def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
         if causes:
             raise RecordingError(causes[0], name="recording")
         raise RecordingError(
-            "at no joint do the efforts match this robot's torques (the best model leaves "
+            "the efforts do not match this robot's torques at any joint (the best model leaves "
             f"{100 * known.min():.0f} % of them unexplained): check that the recording belongs to "
             "this description, that the joint names match (--rename), and the efforts' unit and "
             "sign (--effort-scale)",

@@ -391,8 +391,8 @@ def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
         f"{each.joint}:{each.factor * given.get(each.joint, 1.0):.4g}" for each in doubtful
     )
     return (
-        "at no joint do the efforts match this robot's torques. Check that the recording belongs "
-        f"to this description; if so, --effort-scale {scales} would explain them"
+        "the efforts do not match this robot's torques at any joint. Check that the recording "
+        f"belongs to this description; if so, --effort-scale {scales} would explain them"
     )
 
 

@@ -65,19 +65,19 @@ class Mixed:
         names = " and ".join(self.joints)
         if len(self.joints) == 2:
             what = "columns" if self.positions else "efforts"
-            said = f"the recording's {what} of {names} look exchanged"
+            said = f"the recording's {what} of {names} appear to be exchanged"
             mend = "the names in the recording (--rename)" if self.positions else "these columns"
         elif self.efforts:
-            said = f"{names} looks reversed"
+            said = f"{names} appears to be reversed"
             mend = "the signs of its positions and efforts"
         else:
-            said = f"the recording's positions of {names} look as if of the opposite sign"
+            said = f"the recording's positions of {names} appear to have the opposite sign"
             mend = "this sign"
         return (
             f"{said}: corrected, the best model leaves {100 * self.after:.2g} % of the torques "
-            f"unexplained (mean over the joints), as recorded {100 * self.before:.2g} %. They were "
-            f"used as recorded, and the result describes no robot. Check {mend}, the axes in the "
-            "description, and how its base is mounted"
+            f"unexplained (mean over the joints); as recorded, {100 * self.before:.2g} %. They "
+            "were used as recorded, so the result is not a model of the robot. Check "
+            f"{mend}, the axes in the description, and how its base is mounted"
         )
 
 

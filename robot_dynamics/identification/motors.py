@@ -50,9 +50,9 @@ def motor_rows(mechanism: Mechanism) -> Floats:
         free = [name for name, _ in rotor.ratios if name not in motors]
         if len(free) != 1:
             raise InputError(
-                f"rotor {rotor.name}: it turns with {listed(name for name, _ in rotor.ratios)}, "
-                "and it is not clear at which of them its effort is recorded: give the rotor that "
-                "joint's name",
+                f"rotor {rotor.name}: it is coupled to {listed(name for name, _ in rotor.ratios)}, "
+                "and it is not clear at which of them its effort is recorded: name the rotor after "
+                "that joint",
                 name=rotor.name,
             )
         motors[free[0]] = rotor
@@ -99,8 +99,8 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
             lacking = [name for name in turning if name not in place]
             if lacking:
                 raise RecordingError(
-                    f"{recording.source}: the motors of {listed(turning)} all turn with {joint}, "
-                    f"but messages with {joint} lack the efforts of {listed(lacking)}",
+                    f"{recording.source}: the motors of {listed(turning)} are all coupled to "
+                    f"{joint}, but messages with {joint} lack the efforts of {listed(lacking)}",
                     name=recording.source,
                 )
             # τ_i = Σ_j N_ji v_j

@@ -42,11 +42,11 @@ class Mounting:
         """One line for the user."""
         gravity = ", ".join(f"{each:.3g}" for each in self.gravity)
         return (
-            "the base looks mounted otherwise than described: with `gravity: "
-            f"[{gravity}]` in the base frame the best model leaves {100 * self.after:.2g} % of "
-            f"the torques unexplained (mean over the joints), as described {100 * self.before:.2g} "
-            "%. The description was used as it is, and the result describes no robot. Set its "
-            "`gravity` (of a URDF in a YAML beside it)"
+            "the base appears to be mounted differently from the description: with `gravity: "
+            f"[{gravity}]` in the base frame the best model leaves {100 * self.after:.2g} % of the "
+            "torques unexplained (mean over the joints); as described, "
+            f"{100 * self.before:.2g} %. The description was used as it is, so the result is not a "
+            "model of the robot. Set its `gravity` (for a URDF, in a YAML file next to it)"
         )
 
 

@@ -36,7 +36,7 @@ BIWEIGHT = 4.685
 """Residual in standard deviations from which a sample has weight 0: 95 % efficient for Gaussian
 noise"""
 ASSUMED = 0.1
-"""Share of a joint's RMS torque that its noise is taken for where residuals do not tell it"""
+"""Share of a joint's RMS torque that is assumed as noise where residuals do not determine it"""
 TAKEN = 0.1
 """Share of a joint's degrees of freedom, beyond which a fit has taken too many for that"""
 FLOOR = 1e-6

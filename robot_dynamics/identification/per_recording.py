@@ -160,8 +160,8 @@ class Work:
         lacking = [name for name in joints if name not in recording.names]
         if lacking:
             raise RecordingError(
-                f"{recording.source}: joints {listed(lacking)} are not in it, as they are in "
-                "the others",
+                f"{recording.source}: missing joints: {listed(lacking)} (the other recordings have "
+                "them)",
                 name=recording.source,
             )
         sliding = [name for name in joints if self.mechanism.joint(name).slides]

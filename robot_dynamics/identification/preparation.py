@@ -47,7 +47,7 @@ NOISIER = 2.0
 """Ratio of the noise of recorded rates to that of position differences, beyond which the latter are
 used"""
 SLOW = 5.0
-"""Hz: of samples as rare as this, the unit of time is doubted"""
+"""Hz: below this sampling rate, the unit of time is questioned"""
 MOSTLY = 0.9
 """Share of the samples that have to have a rate"""
 MATCH = 0.1
@@ -334,7 +334,7 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     _, longest = max(pieces, key=lambda piece: len(piece[0]))
     rate = 1.0 / float(np.median(np.diff(longest.time)))
     if rate < SLOW:
-        notes.append(f"one sample in {1 / rate:.3g} s: are its times in seconds?")
+        notes.append(f"one sample every {1 / rate:.3g} s: are its times in seconds?")
     _check_motion(pieces, source, notes)
     start = pieces[0][0][0]
     streams = _with_rates([each for _, each in pieces], rate, notes)

@@ -151,9 +151,9 @@ def far_off(mechanism: Mechanism, lowest: Floats, highest: Floats) -> Iterator[s
         if low < lower - way or high > upper + way:
             unit = "rad" if joint.turns else "m"
             yield (
-                f"{name}: its positions go from {low:.3g} to {high:.3g}, its limits are "
-                f"{lower:.3g} and {upper:.3g} {unit}: are the positions in {unit}, and of this "
-                "joint?"
+                f"{name}: its positions go from {low:.3g} to {high:.3g}, but its limits are "
+                f"{lower:.3g} and {upper:.3g} {unit}: are the positions in {unit}, and do they "
+                "belong to this joint?"
             )
 
 
@@ -209,7 +209,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
         yield (
             f"the bodies' torques are {other / own:.2g} times those of the described bodies, the "
             "opposite: do all efforts have the opposite sign (--effort-scale JOINT:-1 for every "
-            "joint), or is the base mounted otherwise than described?"
+            "joint), or is the base mounted differently from the description?"
         )
     elif not own / FAR_OFF <= other <= FAR_OFF * own:
         yield (
@@ -273,7 +273,7 @@ def warnings(
     for joint, way in zip(joints, moved, strict=True):
         if way < 0.05:
             yield (
-                f"{joint} moved by {way:.2g} only: its friction and inertia are "
+                f"{joint} moved by only {way:.2g}: its friction and inertia are "
                 "hardly identifiable; record it moving through more of its range"
             )
     if told.identifiable and told.told < ENOUGH * told.identifiable:
@@ -288,7 +288,7 @@ def warnings(
         one = len(still) == 1
         yield (
             f"{', '.join(still)} {'stands' if one else 'stand'} still in the held-out motion: "
-            f"static friction may take any part of {'its' if one else 'their'} torque, so "
+            f"static friction may carry any part of {'its' if one else 'their'} torque, so "
             f"{'its error says' if one else 'their errors say'} little"
         )
 

@@ -142,7 +142,7 @@ class Recording:
                     choices(self.names),
                 )  # fmt: skip
             if not abs(offset) <= 2 * np.pi:
-                expected = "a number of at most one turn, in rad (m if it slides)"
+                expected = "a number of at most one turn, in rad (m for a prismatic joint)"
                 raise wrong(InputError, f"position offset of {name}", offset, expected)
         streams = tuple(
             replace(

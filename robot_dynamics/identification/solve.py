@@ -42,8 +42,8 @@ SMALL = 1e-4
 """Squared Newton decrement of the rest of the cost, in units of the barriers' weight, with which
 the path begins"""
 FAR_HEAVIER = 6.0
-"""Ratio to the described body beyond which the price of a body grows with its logarithm only: what
-is so much heavier is not described, as where a mass is a placeholder"""
+"""Ratio to the described body beyond which the price of a body grows with its logarithm only: a
+body so much heavier is not really described, for example by a placeholder mass"""
 SURELY = 5.0
 """Standard deviations by which the torques must be too small"""
 LONGEST_PATH = 150

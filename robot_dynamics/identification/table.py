@@ -22,7 +22,7 @@ UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
 LONGEST_LINE = 2**24
 """Bytes: 200,000 columns have a third of it"""
 SLOWEST = 1.0
-"""s between messages; what is slower has other stamps than seconds, or says nothing of motion"""
+"""s between messages; slower recordings have stamps in another unit, or do not show the motion"""
 FIELDS = ("position", "velocity", "effort")
 
 
@@ -103,7 +103,7 @@ def _check_lines(path: Path) -> None:
         with path.open("rb") as file:
             while block := file.read(LONGEST_LINE):
                 if b"\0" in block:
-                    raise ValueError("found a byte of zero, expected text in UTF-8")
+                    raise ValueError("found a zero byte, expected text in UTF-8")
                 if len(block) == LONGEST_LINE and b"\n" not in block and b"\r" not in block:
                     raise ValueError(f"found a line of over {LONGEST_LINE} bytes")
     except (OSError, ValueError) as error:
@@ -138,8 +138,8 @@ def _check_stamps(stamps: Floats, name: str, source: str) -> None:
     steps = steps[steps > 0]
     if len(steps) and (step := float(np.median(steps))) > SLOWEST:
         raise RecordingError(
-            f"{source}: {name}: from row to row it grows by {step:.3g}, expected at most "
-            f"{SLOWEST:g} s: a time in ms, µs or ns is called time_ms, time_us or time_ns",
+            f"{source}: {name}: increases by {step:.3g} per row, expected at most {SLOWEST:g} s; "
+            "name a column in ms, µs or ns time_ms, time_us or time_ns",
             name=source,
         )
 
@@ -150,7 +150,7 @@ def _columns(
     """((the column of times, its unit in s), the column of each joint's field)."""
     if _is_numbers(header):
         raise RecordingError(
-            f"{source}: no header: its first row is of numbers; expected the columns' names: time, "
+            f"{source}: no header: its first row contains numbers; expected column names: time, "
             "and JOINT/position, JOINT/velocity and JOINT/effort of each joint",
             name=source,
         )
@@ -158,7 +158,7 @@ def _columns(
     times = [(k, known[name.lower()]) for k, name in enumerate(header) if name.lower() in known]
     if not times:
         raise RecordingError(
-            f"{source}: no column of times: expected one called {', '.join(TIMES)}, in s "
+            f"{source}: no time column: expected one called {', '.join(TIMES)}, in s "
             "(or time_ms, time_us, time_ns)",
             name=source,
         )
@@ -229,7 +229,7 @@ def _numbers(rows: list[list[str]], header: list[str], path: Path, point: str) -
         return float(cell.strip().replace(point, ".") or "nan")
 
     if not rows:
-        raise RecordingError(f"{path.name}: a header and no rows", name=str(path))
+        raise RecordingError(f"{path.name}: a header but no rows", name=str(path))
     source, width = path.name, len(header)
     for number, row in enumerate(rows, start=2):
         if len(row) != width:
