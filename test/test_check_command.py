@@ -203,4 +203,4 @@ def test_a_warning_about_the_loops_is_given_once(tmp_path, capsys):
     file.write_text(re.sub(r"^home:", "near: {qa1: -2.0}\nhome:", described, flags=re.M))
     assert main(["check", str(file)]) == 0
     printed = "".join(capsys.readouterr())
-    assert printed.count("away from what `near` says") == 1
+    assert printed.count("away from `near`") == 1

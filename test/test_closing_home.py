@@ -107,7 +107,7 @@ def test_a_rough_home_of_a_plane_whose_angles_were_rounded_is_closed(seed, tmp_p
         link["origin"] = {**place, "rpy": rng.uniform(-4e-6, 4e-6, 3).tolist()}
     for joint in ("qp0", "qp1"):
         robot["home"][joint] += rng.uniform(2.0, 3.0)
-    with pytest.warns(ClosureWarning, match="closed by a search"):
+    with pytest.warns(ClosureWarning, match="a search closed it"):
         chain = closed_robots.ClosedChain(closed_robots.load(robot, tmp_path))
     assert 1e-9 < chain.home.residual < 1e-4
     assert chain.home.condition < 100
@@ -211,11 +211,11 @@ def test_near_that_fits_several_modes_is_said(tmp_path):
     """Where the tool is does not tell how the parallelograms behind it are."""
     result = close(written(tmp_path, near={"elbow": REAL["elbow"]})).result
     (words,) = result["warnings"]
-    assert words.startswith("near: modes 1, 2, 3, 4 fit it about equally well")
+    assert words.startswith("near: modes 1, 2, 3, 4 match it about equally well")
     # one is a little nearer than the other, which decides nothing
     near = {"elbow": REAL["elbow"], "triangle_pivot": -1.0, "upper_foot": -0.4}
     (words,) = close(written(tmp_path, near=near)).result["warnings"]
-    assert words.startswith("near: modes 1, 2 fit it about equally well")
+    assert words.startswith("near: modes 1, 2 match it about equally well")
 
 
 def test_a_home_far_from_near_is_warned_of(tmp_path):
@@ -225,18 +225,18 @@ def test_a_home_far_from_near_is_warned_of(tmp_path):
     robot = closed_robots.palletiser(crossed) | {
         "near": {k: REAL[k] for k in ("elbow", "wrist", "level_foot")}
     }
-    with pytest.warns(ClosureWarning, match="palletiser.*home: it is .* from what `near` says"):
+    with pytest.warns(ClosureWarning, match="palletiser.*home is .* away from `near`"):
         closed_robots.ClosedChain(rd.load(written_robot(tmp_path, robot)))
-    assert any("what `near` says" in words for words in survey(file)[1]["warnings"])
+    assert any("away from `near`" in words for words in survey(file)[1]["warnings"])
     # a rough home that is closed by a search is closed there
     rough = {**crossed, **{name: value + 0.2 for name, value in REAL.items()}}
     robot["home"] = rough
-    with pytest.warns(ClosureWarning, match="closed by a search"):
+    with pytest.warns(ClosureWarning, match="a search closed it"):
         chain = closed_robots.ClosedChain(rd.load(written_robot(tmp_path, robot)))
     assert is_real(dict(zip(chain.coordinate_names, chain.home.q_r, strict=True)))
     # also one that is rough about another mode
     robot["home"] = {n: x + 0.2 * (n not in MOTORS) for n, x in crossed.items()}
-    with pytest.warns(ClosureWarning, match="closed by a search"):
+    with pytest.warns(ClosureWarning, match="a search closed it"):
         chain = closed_robots.ClosedChain(rd.load(written_robot(tmp_path, robot)))
     assert is_real(dict(zip(chain.coordinate_names, chain.home.q_r, strict=True)))
 

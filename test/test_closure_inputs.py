@@ -33,12 +33,12 @@ def message(robot, tmp_path, **options) -> str:
 
 def test_a_home_that_leaves_joints_out_names_them(robot, tmp_path):
     del robot["home"]["qc"], robot["home"]["qp1"]
-    assert message(robot, tmp_path).startswith("home: leaves out qp1, qc;")
+    assert message(robot, tmp_path).startswith("home: qp1, qc missing;")
 
 
 def test_a_mechanism_without_home_names_all_joints(robot, tmp_path):
     robot["home"] = {}
-    assert "leaves out qa0, qa1, qa2, qp0, qp1, qp2, qc" in message(robot, tmp_path)
+    assert "qa0, qa1, qa2, qp0, qp1, qp2, qc missing" in message(robot, tmp_path)
 
 
 @pytest.mark.parametrize("off", [0.15, 0.5])
@@ -50,7 +50,7 @@ def test_a_rough_home_is_closed_with_the_motors_held_and_that_is_said(off, robot
         chain = ClosedChain(mechanism)
     text = str(caught[0].message)
     assert "home: loop 'loop0' does not close: " in text
-    assert "a search that moves qp1 from " in text
+    assert "a search closed it by moving qp1 from " in text
     assert caught[0].filename == __file__
     assert chain.home.q_r == pytest.approx(exact, abs=1e-9)
 

@@ -336,7 +336,7 @@ def xacro(tmp_path):
 def test_xacro_takes_the_time_it_is_given(xacro, monkeypatch):
     monkeypatch.setattr(xacro_process, "LONGEST", 2.0)
     begin = time.monotonic()
-    refused(rd.load, xacro("${9**9**9}"), "robot.xacro: xacro: found 'no end after 2 s'")
+    refused(rd.load, xacro("${9**9**9}"), "robot.xacro: xacro: found 'no result within 2 s'")
     assert time.monotonic() - begin < 60  # and not for ever
 
 
@@ -351,7 +351,7 @@ time.sleep(600)
 """
     monkeypatch.setattr(xacro_process, "LONGEST", 3.0)
     monkeypatch.setattr(xacro_process, "_CHILD", child)
-    refused(rd.load, xacro("5"), "no end after 3 s")
+    refused(rd.load, xacro("5"), "no result within 3 s")
     pid = int(left.read_text())
     for _ in range(200):
         if not _runs(pid):
@@ -423,7 +423,7 @@ def test_a_process_that_does_not_want_to_end_is_ended(tmp_path):
         time.sleep(60)
     """)
     begin = time.monotonic()
-    with pytest.raises(rd.DescriptionError, match="no end after 3 s"):
+    with pytest.raises(rd.DescriptionError, match="no result within 3 s"):
         child_process.output(deaf, [str(tmp_path / "pid")], "it", 3.0)
     assert time.monotonic() - begin < 50
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()

@@ -227,7 +227,7 @@ def test_the_line_is_that_of_the_value_also_in_what_is_checked_last(right, wrong
 @pytest.mark.parametrize("name", ["pi", "sin"])
 def test_a_symbol_may_not_have_a_name_that_is_taken(name, tmp_path):
     (tmp_path / "robot.yaml").write_text(BLOCKS.replace("m1: 1}", f"{name}: 3}}"))
-    words = rf"symbols: found '{name}', expected another name than pi, sin, .*\(line 2\)$"
+    words = rf"symbols: found '{name}', expected a name other than pi, sin, .*\(line 2\)$"
     with pytest.raises(rd.DescriptionError, match=words):
         rd.load(tmp_path / "robot.yaml")
 

@@ -446,7 +446,7 @@ def test_points_may_carry_positions_alone(tmp_path):
         (f"joint_names: [a]\npoints: [{GOOD}, {{positions: [1.0], time_from_start: {{s: 1}}}}]",
          "time_from_start"),
         (f"joint_names: [a]\npoints: [{GOOD}, {{positions: [1.0], accelerations: [0.0], "
-         "time_from_start: {sec: 1}}]", "velocities beside accelerations"),
+         "time_from_start: {sec: 1}}]", "velocities as well as accelerations"),
         ("joint_names: [", "not readable"),
     ],
 )  # fmt: skip

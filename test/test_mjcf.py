@@ -463,7 +463,7 @@ def refused(source, words: str) -> None:
 def test_a_model_without_end_ends_in_time(text, monkeypatch):
     monkeypatch.setattr(mujoco_compiler, "LONGEST", 2.0)
     begin = time.monotonic()
-    refused(text, "^the MJCF text: MuJoCo: found 'no end after 2 s', expected one before$")
+    refused(text, "^the MJCF text: MuJoCo: found 'no result within 2 s', expected one$")
     assert time.monotonic() - begin < 30  # and not for ever
 
 

@@ -476,9 +476,7 @@ def test_a_urdf_gets_what_it_can_express(tmp_path):
         warnings.simplefilter("always")
         text = urdf(replace(mechanism, rotors=(alone, both)))
     words = [str(each.message) for each in caught]
-    assert any(
-        "the friction of rotors both; each turns with more than one joint" in w for w in words
-    )
+    assert any("the friction of rotors both; each is coupled to several joints" in w for w in words)
     assert any(f"friction of joints {first} beyond viscous and Coulomb" in w for w in words)
     found = rd.load(text).joint(first).friction
     assert found.viscous == pytest.approx(before.viscous + 900 * 0.001)

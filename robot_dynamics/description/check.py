@@ -267,7 +267,7 @@ def _check_loop(loop: Loop, links: Iterable[str], where: Place) -> None:
     for side, attachment in (("predecessor", loop.predecessor), ("successor", loop.successor)):
         _known(attachment.link, links, at / side + " link")
     if loop.predecessor.link == loop.successor.link:
-        expected = "another link than the predecessor's"
+        expected = "a link other than the predecessor's"
         raise _bad(at / "successor" + " link", loop.successor.link, expected)
 
 
@@ -278,9 +278,7 @@ def _moves_by_itself(mechanism: Mechanism, name: str, what: Place) -> None:
     elif joint.moves:
         ratios = joint.coupling.ratios if joint.coupling is not None else ()
         masters = listed(repr(master) for master, _ in ratios)
-        raise _bad(
-            what, name, f"a joint that moves by itself (this one follows {masters}): leave it out"
-        )
+        raise _bad(what, name, f"an independent joint (this one follows {masters}): leave it out")
     else:
         raise _bad(what, name, "a joint that moves (this one is fixed or locked): leave it out")
 

@@ -41,8 +41,8 @@ def output(code: str, arguments: Sequence[str], where: str, longest: float) -> t
         try:
             ended = process.wait(longest)
         except subprocess.TimeoutExpired:
-            found = f"no end after {longest:g} s"
-            raise wrong(DescriptionError, where, found, "one before") from None
+            found = f"no result within {longest:g} s"
+            raise wrong(DescriptionError, where, found, "one") from None
         finally:
             if process.returncode is None:
                 _end(process)

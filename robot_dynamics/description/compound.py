@@ -52,7 +52,7 @@ def parts_of(kind: str, axes: object, where: Place) -> tuple[str, ...]:
             DescriptionError,
             where / "axes",
             axes,
-            "none: a planar joint turns about its plane's normal",
+            "none: a planar joint rotates about its plane's normal",
         )
     sound = isinstance(axes, str) and not set(axes) - set("xyz") and len(set(axes)) == len(axes)
     # a repeated axis could not have a name of its own
@@ -70,7 +70,7 @@ def left_out(joint: Joint, parts: tuple[str, ...], where: Place) -> Iterator[Des
             DescriptionError,
             where / "dynamics",
             "friction of the whole joint",
-            f"`friction` in a YAML beside the URDF, by the names {names} (this one is left out)",
+            f"`friction` in a YAML file next to the URDF, for {names} (this one is left out)",
         )
 
 

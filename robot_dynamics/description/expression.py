@@ -150,7 +150,7 @@ def in_numbers(
     symbols = {}
     for name, value in given.items():
         if name in RESERVED:
-            expected = f"another name than {', '.join(RESERVED)}, which have a meaning already"
+            expected = f"a name other than {', '.join(RESERVED)}, which are reserved"
             raise wrong(DescriptionError, (where / "symbols").at(name), name, expected)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise wrong(

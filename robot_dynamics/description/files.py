@@ -198,9 +198,9 @@ def check_writable(folder: Path) -> None:
     """
     there = next(each for each in (folder, *folder.absolute().parents) if os.path.lexists(each))
     if not there.is_dir():
-        raise wrong(InputError, "output", str(folder), f"a folder ({there} is none)")
+        raise wrong(InputError, "output", str(folder), f"a folder ({there} is not one)")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise wrong(InputError, "output", str(folder), "a folder that may be written")
+        raise wrong(InputError, "output", str(folder), "a writable folder")
 
 
 def writable(folder: Path) -> None:

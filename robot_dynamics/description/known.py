@@ -49,7 +49,7 @@ def known_robot(name: str) -> Path | None:
     if name in fetched:
         return _fetch(name, fetched[name])
     if not carried and not fetched:
-        words = "robots by name come with: pip install 'robot_dynamics[robots]'"
+        words = "to load robots by name: pip install 'robot_dynamics[robots]'"
     else:
         near = get_close_matches(name, {*carried, *fetched}, n=5, cutoff=0.6)
         words = "and no known robot has that name"

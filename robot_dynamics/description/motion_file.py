@@ -98,7 +98,9 @@ def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoint
                 given = min(given, order)
                 continue
             if given < order:
-                raise wrong(TrajectoryError, where, field, f"{FIELDS[order - 1]} beside {field}")
+                raise wrong(
+                    TrajectoryError, where, field, f"{FIELDS[order - 1]} as well as {field}"
+                )
             states[k, order] = _row(row, n, f"{where}: {field}")
         carries.append(given)
     q, qd, qdd = np.moveaxis(states, 1, 0)

@@ -305,7 +305,7 @@ _ROTOR = ROTOR.kind().said("the motor's rotor; for its inertia {izz} is enough")
 LINK = Record(
     {
         "name": NAME,
-        "parent": NAME.said("default: the link before; the first: base"),
+        "parent": NAME.said("default: the previous link; for the first: base"),
         "origin": POSE.kind(pose).said("before the link's DH transform"),
         "joint": JOINT.kind(),
         **DH.keys,
@@ -414,7 +414,7 @@ _JOINT_TYPE = {"anyOf": [_RETYPED.keys["type"].schema, _RETYPED.schema()]}
 BESIDE = Record(
     {
         **COMMON.keys,
-        "urdf": PATH.said("beside this file, or package://…"),
+        "urdf": PATH.said("relative to this file, or package://…"),
         "joints": by_name(
             Kind(_retyped, _JOINT_TYPE),
             "joints of several degrees of freedom that the URDF writes as one",

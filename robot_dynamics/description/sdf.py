@@ -84,7 +84,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
     models = [*root.iterfind("model"), *root.iterfind("world/model")]
     if len(models) != 1 or next(root.iter("include"), None) is not None:
         found = f"{len(models)} models, {sum(1 for _ in root.iter('include'))} includes"
-        raise wrong(DescriptionError, where + ": models", found, "one model, with nothing included")
+        raise wrong(DescriptionError, where + ": models", found, "one model, without <include>")
     return _Reader(models[0], where, strict).mechanism(_gravity(root, where))
 
 
@@ -130,7 +130,7 @@ class _Reader:
                     DescriptionError,
                     where.at(Named(element.tag, name)) + f": {element.tag}",
                     name,
-                    "a name of its own",
+                    "a unique name",
                 )
             _once(element, where.named(element.tag, name))
             self.frames[name] = self._frame(element, name)

@@ -123,7 +123,7 @@ def _check_ends(joints: list[Any], links: Collection[str], where: Place) -> None
                 at / "child" + " link",
                 joint.child,
                 f"a link with no parent yet (it is joint {carried[joint.child]!r}'s child); "
-                "close chains with `loops` in a YAML beside the URDF",
+                "close chains with `loops` in a YAML file next to the URDF",
             )
         carried[joint.child] = joint.name
 
@@ -149,7 +149,7 @@ def _links(
 def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: Place) -> str:
     """The link that no joint carries. It is the mechanism's base, not one of its `links`."""
     if not inertials:
-        expected = "some (a file of xacro macros has none: give the one that calls them)"
+        expected = "at least one (a file of xacro macros has none: give the file that calls them)"
         raise wrong(DescriptionError, where + ": links", "none", expected)
     roots = set(inertials) - {joint.child for joint in joints}
     if len(roots) != 1:

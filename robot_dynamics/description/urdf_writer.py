@@ -116,9 +116,7 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
         )
     several = [each.name for each in mechanism.rotors if each.friction and not _joint_of(each)]
     if several:
-        yield left(
-            f"the friction of rotors {listed(several)}", "each turns with more than one joint"
-        )
+        yield left(f"the friction of rotors {listed(several)}", "each is coupled to several joints")
     inert = [each for each in mechanism.armatures if not is_zero(each.inertia)]
     rubbing = [each for each in mechanism.armatures if each.friction and not _joint_of(each)]
     for what, shafts in (("armature", inert), ("friction", rubbing)):
@@ -135,7 +133,7 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
     if rich:
         yield left(
             f"friction of joints {listed(rich)} beyond viscous and Coulomb",
-            "<dynamics> cannot express it; of two directions the mean is written",
+            "<dynamics> cannot express it; for two directions the mean is written",
         )
     size = float(np.linalg.norm(mechanism.gravity))
     if size and not np.allclose(mechanism.gravity, size * DOWN, atol=1e-9 * size):

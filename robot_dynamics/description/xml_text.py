@@ -69,7 +69,7 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
                 DescriptionError,
                 where,
                 f"<xacro:{re.split('[}:]', tag)[-1]}>",
-                "what `xacro FILE` makes of it (a file that ends in .xacro is expanded here)",
+                "the output of `xacro FILE` (a file that ends in .xacro is expanded here)",
             )
     return root
 
@@ -110,8 +110,8 @@ def _refuse_document_type(text: str, where: str) -> None:
     if rest[:9].upper() == "<!DOCTYPE":
         found = rest[: rest.find(">") + 1]
         raise DescriptionError(
-            f"{where}: found a document type {shown(found)}; entities are not read: "
-            "write out what they stand for",
+            f"{where}: found a document type {shown(found)}; entities are not supported: "
+            "replace them by their text",
             name=where,
             value=found,
         )

@@ -188,7 +188,7 @@ def _split(
             DescriptionError,
             at / "rotor",
             f"one motor on a {joint.type} joint",
-            f"motors of its parts, under `rotors` at the top, by the names {names}",
+            f"motors of its parts, under `rotors` at the top level, for {names}",
         )
     laws = mapping(said.get("friction"), parts, at / "friction")
     ends = mapping(said["joint"].get("limits"), parts, at / "joint" / "limits")
@@ -308,8 +308,8 @@ def _rotors(mechanism: Mechanism, listed: Any, where: Place) -> tuple[Rotor, ...
                 DescriptionError,
                 at / "mount",
                 None,
-                "the link that carries the motor (it is not the name of a joint, whose parent "
-                "would be taken)",
+                "the link that carries the motor (the rotor is not named after a joint, so there "
+                "is no default)",
             )
         rotor = _rotor(item, name, mount or BASE, at)
         if not rotor.ratios and known:  # the ratio is given by the URDF's transmission

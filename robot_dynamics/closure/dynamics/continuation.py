@@ -468,10 +468,10 @@ class Continuation:
         if float(self._solver.state(q_r).assembly_mode) != origin[-1]:
             known = self._solver.named(q_r[: self._k])
             raise self._solver.geometry.refusal(
-                f"closure: {known} are on another assembly mode than home: there is a "
+                f"closure: {known} are in a different assembly mode from home: there is a "
                 "singularity in between",
                 q_r[: self._k],
-                "a configuration on the assembly mode of home",
+                "a configuration in the assembly mode of home",
             )
         return q_r
 

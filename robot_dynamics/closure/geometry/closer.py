@@ -134,7 +134,7 @@ class Closer:
                 f"state ends after {100 * reached:.3g} % of it, at a condition number of "
                 f"{float(stuck.condition):.3g}: {why}",
                 known,
-                "a configuration on the assembly mode of home",
+                "a configuration in the assembly mode of home",
             )
         q_r = np.concatenate([known, u])
         if square:
@@ -168,7 +168,7 @@ class Closer:
                 f"pose found is {self.size * np.linalg.norm(left[:3]):.3g} m and "
                 f"{np.linalg.norm(left[3:]):.3g} rad away",
                 target.homogeneous(),
-                "a pose that the mechanism reaches on its working mode",
+                "a pose that the mechanism reaches in its working mode",
             )
         return self.state(q_r)
 
@@ -237,8 +237,8 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
     off = Near(solver.geometry, solver.scale, solver.size).miss(solver.mobility.home)
     if off > ELSEWHERE:
         said.append(
-            f"{mechanism.label}: home: it is {off:.3g} (rad, or fractions of the robot's size) "
-            "away from what `near` says, as if another assembly mode were meant: "
+            f"{mechanism.label}: home is {off:.3g} (rad, or fractions of the robot's size) "
+            "away from `near`: is another assembly mode intended? "
             "`robot_dynamics close FILE` lists them"
         )
     for words in said:

@@ -22,7 +22,7 @@ from .loop_geometry import LoopGeometry
 
 RANK_TOLERANCE = 1e-4
 """Singular values below this fraction of the largest are not counted in the rank. It is generous,
-lest an angle written as 1.5708 turn a redundant row into an independent one"""
+so that an angle written as 1.5708 does not make a redundant row independent"""
 LEFT_OUT_TOLERANCE = 1e-3
 """rad, or fractions of the mechanism's size: how far a row that was left out as redundant may be
 violated"""

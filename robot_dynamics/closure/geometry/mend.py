@@ -122,8 +122,8 @@ def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend
             f"each is locked{off}"
         )
     return Mend(
-        f"loops: {said}; to silence this warning, add {_locks(spins)} to the description, or make "
-        "the ball joint at one end universal",
+        f"loops: {said}; to silence this warning, add {_locks(spins)} to the description, or "
+        "replace the ball joint at one end with a universal joint",
         home=dict(zip(geometry.names, map(float, home), strict=True)),
         held=tuple(spin.joint for spin in spins),
         spins={link: axis for spin in spins for link, axis in spin.axes.items()},
@@ -150,7 +150,7 @@ def check_spins(mechanism: Mechanism, size: float) -> None:
                 f"link {name!r}: centre of mass",
                 f"{off:.3g} m off the axis about which the link spins freely",
                 f"at most {OFF_AXIS * size:.2g} m: gravity would turn it, and no motor holds it "
-                "(a universal joint at one of its ends does, or `locked` in the description)",
+                "(use a universal joint at one end, or `locked` in the description)",
             )
 
 
@@ -163,15 +163,15 @@ def told(others: list[Spin], size: float) -> str:
         off = max(spin.off_axis for spin in rods)
         said.append(
             f"{_named(rods)} can spin freely about their own axes, with centres of mass up to "
-            f"{off:.2g} m off them: make the ball joint at one end of each universal, or lock them "
-            f"with {_locks(rods)}"
+            f"{off:.2g} m off them: replace the ball joint at one end of each with a universal "
+            f"joint, or lock them with {_locks(rods)}"
         )
         return "; ".join(said)
     for spin in rods:
         said.append(
             f"{spin.what} can spin freely about its own axis ({', '.join(spin.moving)}), with its "
-            f"centre of mass {spin.off_axis:.2g} m off it: make the ball joint at one end "
-            f"universal, or lock it with {_locks([spin])}"
+            f"centre of mass {spin.off_axis:.2g} m off it: replace the ball joint at one end with "
+            f"a universal joint, or lock it with {_locks([spin])}"
         )
     return "; ".join(said)
 
@@ -189,7 +189,7 @@ def _locks(spins: list[Spin]) -> str:
 def _unsaid(spin: Spin) -> str:
     if spin.unround <= UNROUND:
         return ""
-    return f" (its inertia is {100 * spin.unround:.2g} % off a body of revolution's)"
+    return f" (its inertia differs by {100 * spin.unround:.2g} % from a body of revolution's)"
 
 
 def loose_motions(jacobians: list[Floats], rank: int) -> list[Floats]:

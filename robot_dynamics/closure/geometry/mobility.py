@@ -103,8 +103,8 @@ def given_home(geometry: LoopGeometry) -> Floats:
     home = geometry.mechanism.home
     if missing := [name for name in geometry.names if name not in home]:
         raise DescriptionError(
-            f"home: leaves out {listed(missing)}; give one closed configuration with the "
-            "position of every joint, which picks the assembly mode (`robot_dynamics close FILE "
+            f"home: {listed(missing)} missing; give one closed configuration with the position "
+            "of every joint, which selects the assembly mode (`robot_dynamics close FILE "
             "--out FILE` finds one and writes it)",
             name="home",
             value=dict(home),
@@ -262,8 +262,8 @@ def _searched(
         f"{geometry.names[i]} from {start[i]:.4g} to {found[0][i]:.4g}" for i in moved
     )
     return Mend(
-        f"{far}; it is closed by a search that moves {moves or 'little'}{whom}; write the closed "
-        "one into the description (`robot_dynamics close` does)",
+        f"{far}; a search closed it by moving {moves or 'little'}{whom}; write the closed "
+        "configuration into the description (`robot_dynamics close` does)",
         home=dict(zip(geometry.names, map(float, found[0]), strict=True)),
     )
 
@@ -276,9 +276,9 @@ def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> Descripti
     joints, m = len(part.columns), len(part.rows)
     by = f"{miss:.3g} m" if row.is_length else f"{miss:.3g} rad"
     mend = (
-        f"they have {m} conditions on {joints} joints, so that most likely nothing could move: "
-        "is a ball joint written as `revolute` (`joints: {NAME: spherical}`), a loop's type too "
-        "strict, or a joint left out?"
+        f"they impose {m} constraints on {joints} joints, so most likely nothing can move: is a "
+        "ball joint written as `revolute` (`joints: {NAME: spherical}`), is a loop's type too "
+        "strict, or is a joint missing?"
         if m >= joints
         else "correct home or the frames of these loops"
     )
@@ -312,8 +312,8 @@ def _shared(
         held = [name for name, no in zip(motors, still, strict=True) if no]
         raise DescriptionError(
             f"home: {listed(held)} cannot move at or near home; choose another position of "
-            f"{held[0]} in `home` (three hinges that form a ball joint lock it where two of "
-            "their axes align), or leave it out of `actuated`",
+            f"{held[0]} in `home` (three revolute joints that form a ball joint lock it where two "
+            "of their axes align), or leave it out of `actuated`",
             name="home",
             value=held,
             expected="a configuration in which every motor can move",
