@@ -151,7 +151,7 @@ def test_what_is_damaged_is_built_again_with_a_warning(place, backend, damage):
         file.unlink()
         file.write_bytes(cut.get(damage, content[:100] + b"x" + content[101:]))
         file.chmod(0o600)
-    with pytest.warns(cache.CacheWarning, match="damaged; it is built again"):
+    with pytest.warns(cache.CacheWarning, match="damaged; rebuilding it"):
         assert double(backend) == pytest.approx(np.sin(1.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -69,7 +69,7 @@ def test_the_motions_begin_and_end_at_rest(name):
     ids=str,
 )
 def test_a_motion_that_is_none_is_refused(wrong):
-    with pytest.raises(InputError, match="of one length, and a duration"):
+    with pytest.raises(InputError, match="of equal length, and a duration"):
         Motion(**{"start": (0, 0), "swing": (1, 1), "cycles": (1, 0.5), "duration": 2.0, **wrong})
 
 
@@ -289,7 +289,7 @@ def record_of(path: Path, rows: list[tuple[float, int, int, float]]) -> Path:
         ([(0.998, 0, 0, 0.0), (1.0, 1, 0, 0.9), (1.002, 1, 0, 0.9)], "0.100 s after its start"),
         (
             [(0.998, 0, 0, 1.0), (1.0, 1, 1, 1.0), (1.002, 1, 1, 1.0)],
-            "1 periods of the motion received no torques",
+            "no new torques arrived in 1 periods of the motion",
         ),
     ],
 )

@@ -270,4 +270,4 @@ def test_the_command_line_writes_one(tmp_path, capsys):
     assert main(["export", str(FILES["polar"]), "--as", "fmu", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "polar.fmu").exists()
     assert main(["export", str(FILES["polar"]), "--as", "fmu", "--out", "x", "--link", "a"]) == 1
-    assert "the FMU has torques only" in capsys.readouterr().err
+    assert "the FMU computes torques only" in capsys.readouterr().err

@@ -174,7 +174,7 @@ def test_a_motion_is_read_as_the_options_say(tmp_path, capsys):
     polar = str(CONFIG / "polar.yaml")
     arguments = ["linearize", polar, "--motion", str(plan), "--out", str(out)]
     assert main([*arguments, "--rename", "a:theta1"]) == 1
-    assert "not in it: theta1" in capsys.readouterr().err
+    assert "missing joints: theta1" in capsys.readouterr().err
     plan.write_text(plan.read_text().replace("[a, d2]", "[theta1, d2]"))
     assert main([*arguments, "--step", "0.25"]) == 0
     with np.load(out) as found:

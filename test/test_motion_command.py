@@ -131,7 +131,7 @@ def test_a_trajectory_a_table_and_a_recording_are_one_motion(pendulum, tmp_path)
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("time,p/position\n0,1\n1,2\n2,3\n", "not in it: q"),
+        ("time,p/position\n0,1\n1,2\n2,3\n", "missing joints: q"),
         ("time,q/position\n0,1\n0,2\n1,3\n", "times"),
         ("time,q/position\n0,1\n1,2\n", "times"),
     ],
@@ -338,4 +338,4 @@ def test_states_that_a_closed_robot_cannot_have_are_counted_and_said(capsys, tmp
     assert "0.41 … 1 s: turn 0.528 … 1" in page
     assert (out / "range_1_turn.svg").read_text().startswith("<svg")
     assert main(["motion", str(CONFIG / "rrr.yaml"), str(plan)]) == 1
-    assert "not in it: qa1" in capsys.readouterr().err
+    assert "missing joints: qa1" in capsys.readouterr().err

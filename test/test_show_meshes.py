@@ -81,7 +81,7 @@ def test_what_is_missing_or_broken_is_said_and_the_rest_drawn(file):
     file.write_text(urdf(*broken, visual('<box size="1 x 1"/>'), visual('<sphere radius="1"/>')))
     drawn, (words,) = meshes.found(str(file))
     assert len(drawn["a"]) == 1
-    assert words.startswith("9 meshes are left out, as ")
+    assert words.startswith("9 meshes are left out, such as ")
     assert "\n" not in words
 
 

@@ -23,7 +23,7 @@ STATES = 5
 NEAR_HOME = 0.01
 """rad or m: how far the states of a closed chain may be from home"""
 LEAST_SCALE = 1e-6
-"""Smallest scale of a joint as a share of the largest joint's: below it, torques are rounding"""
+"""Smallest scale of a joint relative to the largest joint's: smaller torques are rounding errors"""
 LARGEST_COMPILED = 12
 """Number of bodies above which only newton_euler, the default, is compiled for this: the other
 formulations run as generated Python for open chains, and are left out for closed ones"""
@@ -55,11 +55,11 @@ def agreement(mechanism: Mechanism) -> dict[str, Any]:
     states, expected, scale = _reference(mechanism)
     for name in FORMULATIONS:
         if name == "lagrange_euler" and bodies > LARGEST_LAGRANGE_EULER:
-            left_out[name] = f"O(n⁴) above {LARGEST_LAGRANGE_EULER} bodies takes long"
+            left_out[name] = f"O(n⁴), too slow above {LARGEST_LAGRANGE_EULER} bodies"
             continue
         small = bodies <= LARGEST_COMPILED
         if mechanism.loops and not small and name != "newton_euler":
-            left_out[name] = f"a closed chain of more than {LARGEST_COMPILED} bodies takes long"
+            left_out[name] = f"too slow for a closed chain of more than {LARGEST_COMPILED} bodies"
             continue
         backend = "auto" if small or name == "newton_euler" else "python"
         dynamics = InverseDynamics(mechanism, name, backend=backend)

@@ -165,20 +165,20 @@ def undecided_note(mechanism: Mechanism, alike: Sequence[int]) -> str:
     """
     which = f"modes {listed(map(str, alike), 8)}"
     doubt = (
-        f"near: {which} fit it about equally well"
+        f"near: {which} match it about equally well"
         if mechanism.near
         else f"home: {which} are equally near to it"
     )
     return (
-        f"{doubt}; draw them with --picture FILE and choose one with --mode N, or say with `near` "
-        "roughly where a passive joint or a link is on the real machine"
+        f"{doubt}; draw them with --picture FILE and choose one with --mode N, or set `near` to "
+        "the approximate position of a passive joint or a link on the real machine"
     )
 
 
 def _write(source: str, out: str, home: dict[str, float]) -> None:
     file, target = find(source), Path(out)
     if file.suffix.lower() not in (".yaml", ".yml"):
-        raise wrong(InputError, "FILE", file.name, "a YAML: a URDF has no home")
+        raise wrong(InputError, "FILE", file.name, "a YAML file: a URDF has no home")
     if target.parent.resolve() != file.parent.resolve():
         # paths in the description are relative to its folder
         raise wrong(InputError, "--out", out, f"a file in {file.parent}")

@@ -138,7 +138,7 @@ def within_reach(
         if share < SMALLEST_SHARE:
             raise ClosureError(
                 f"{mechanism.name}: the loops do not stay closed even along {share:.1g} of the "
-                "default motion; give another one with --q, --qd and --qdd"
+                "default motion; set another motion with --q, --qd and --qdd"
             )
         share /= 2
 

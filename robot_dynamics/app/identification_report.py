@@ -350,7 +350,7 @@ def _page(
         _error_table(result.errors, np.median(np.concatenate(half), axis=0)),
     ]
     shafts = _shafts(result.mechanism) if opened else {}
-    beside = ", and minus friction of motors that turn with several joints" if shafts else ""
+    beside = ", and minus friction of motors coupled to several joints" if shafts else ""
     for joint in joints:
         body += [f"<h2>{escape(joint.name)}</h2>", joint.torques.figure()]
         if opened:
@@ -370,15 +370,16 @@ def _page(
         body += [
             f"<h2>{escape(name)}</h2>",
             _shaft_chart(result.mechanism, shown, name).figure(
-                "Measured minus rigid-body torque, and minus that of the joints' own friction, on "
-                "the side of the motor, which turns with several joints."
+                "Measured minus rigid-body torque, and minus the joints' own friction, on the "
+                "motor side; this motor is coupled to several joints."
             ),
         ]
     body += [
         "<h2>Parameters</h2>",
-        "<p>Bodies about their link's frame, with all that is fixed to them. A standard deviation "
-        "near that of the description itself means that the motion did not determine this "
-        "parameter alone, though it may determine a sum with others.</p>",
+        "<p>Bodies are given about their link's frame and include everything fixed to them. A "
+        "standard deviation close to that of the description means that the motion does not "
+        "determine this parameter by itself, although it may determine a combination of it with "
+        "others.</p>",
         f"<details open><summary>{len(result.parameters)} numbers</summary>"
         f"{_parameter_table(result)}</details>",
         "<h2>The recordings</h2>",
@@ -411,15 +412,15 @@ def _head(robot: str, duration: float, errors: Errors, *more: tuple[str, str]) -
 def _words(result: Identification | ClosedIdentification) -> str:
     if not result.warnings:
         enough = (
-            "<p>The motion was rich enough: the identified model can be used on motions of "
-            "this kind.</p>"
+            "<p>The motion was exciting enough: the identified model can be used for similar "
+            "motions.</p>"
         )
         return enough if isinstance(result, Identification) else ""
     items = "".join(f'<div class="warning">{escape(words)}</div>' for words in result.warnings)
     return (
         f"<h2>What to do</h2>{items}<p>Parameters that the motion does not determine stay "
-        "near the description's; their sums with others are right. A more exciting motion "
-        "determines them one by one.</p>"
+        "near the description's; only their combinations with others are identified. A more "
+        "exciting motion determines them individually.</p>"
     )
 
 
@@ -438,7 +439,7 @@ def _zeros(result: Identification) -> list[str]:
         rows.append([each.joint, *numbers, doubt])
     return [
         "<h2>Encoder zeros</h2>",
-        "<p>The offsets with which the recordings are explained best, fitted together with the "
+        "<p>The offsets that explain the recordings best, fitted together with the "
         "bodies, friction and drive gains. They were not applied.</p>",
         page_table(rows),
     ]
@@ -511,7 +512,7 @@ def _error_table(errors: Errors, wide: Floats) -> str:
         sizes = (f"{each[j]:.3g}" for each in (errors.torque, errors.identified, errors.unfiltered))
         rows.append([joint, percent(after), percent(before), bars, *sizes, f"± {wide[j]:.3g}"])
     words = (
-        "Torques in N·m, forces in N. 95 % of the unfiltered efforts lie within the band, in "
+        "Torques in N·m, forces in N. 95 % of the unfiltered efforts lie within the band, for "
         "motion like this."
     )
     return f"{page_table(rows)}<p class='faint'>{words}</p>"

@@ -81,15 +81,15 @@ def _units(mechanism: Mechanism, name: str) -> Iterator[str]:
     ball = STEEL * np.pi / 6 * length**3
     if mass > ball:
         yield (
-            f"{name}: {mass:.4g} kg, more than a ball of steel as wide as the robot is long "
-            f"({length:.3g} m, {ball:.3g} kg): are masses in grams?"
+            f"{name}: {mass:.4g} kg, more than a solid steel ball with the robot's length as its "
+            f"diameter ({length:.3g} m, {ball:.3g} kg): are masses in grams?"
         )
     for link in mechanism.links:
         body = link.inertial
         away = float(np.linalg.norm(body.center_of_mass))
         if away > FAR * length:
             yield (
-                f"{_of(name, link)}: centre of mass {away:.4g} m from its frame, the robot is "
+                f"{_of(name, link)}: centre of mass {away:.4g} m from its frame, but the robot is "
                 f"{length:.3g} m long: is it in millimetres?"
             )
         if body.mass > 0:
@@ -97,8 +97,9 @@ def _units(mechanism: Mechanism, name: str) -> Iterator[str]:
             radius = float(np.sqrt(np.abs(body.inertia).max() / body.mass))
             if radius > FAR * length:
                 yield (
-                    f"{_of(name, link)}: inertia of {body.mass:.3g} kg at {radius:.4g} m, the "
-                    f"robot is {length:.3g} m long: is it in kg mm² or g mm²?"
+                    f"{_of(name, link)}: inertia of {body.mass:.3g} kg at a radius of gyration of "
+                    f"{radius:.4g} m, but the robot is {length:.3g} m long: is it in kg mm² or "
+                    "g mm²?"
                 )
 
 

@@ -275,7 +275,7 @@ recordings = _reading(
         "--effort-scale",
         cls=Several,
         metavar="JOINT:FACTOR...",
-        help="Factor that converts a joint's efforts to N·m or N: a sign, a torque constant.",
+        help="Factor that converts a joint's efforts to N·m or N, such as a torque constant.",
     ),
     click.option(
         "--position-offset",

@@ -293,7 +293,7 @@ def comparison(path: Path, title: str, compared: Comparison) -> Path:
         bottom.set_ylim(1e-15, 1e2)
         bottom.set_xlabel("time [s]")
     axes[0, 0].set_ylabel("torque [N·m] or force [N]")
-    axes[1, 0].set_ylabel("off by [% of the largest]")
+    axes[1, 0].set_ylabel("error [% of the largest]")
     parts = (axes[0, 0].get_legend_handles_labels(), axes[1, 0].get_legend_handles_labels())
     handles, labels = ([*upper, *lower] for upper, lower in zip(*parts, strict=True))
     drawing.legend(handles, labels, loc="outside lower center", ncols=3)

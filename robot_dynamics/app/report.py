@@ -177,9 +177,9 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
         modes = listing(mechanism, found)
         if len(found) > 1 and not mechanism.near:
             remarks.append(
-                f"home is one of {len(found)} assembly modes with the motors there: is it the one "
-                "that was built? `robot_dynamics close FILE --picture modes.png` draws them, and "
-                "`near` in the description selects one"
+                f"home is one of {len(found)} assembly modes for these motor positions: is it "
+                "that of the real robot? `robot_dynamics close FILE --picture modes.png` draws "
+                "them, and `near` in the description selects one"
             )
     ratios = {name: ratio for rotor in mechanism.rotors[::-1] for name, ratio in rotor.ratios}
     return mechanism, _SURVEY.read(
@@ -267,7 +267,7 @@ def text(result: dict[str, Any]) -> str:
             f"redundant constraint rows left out: {listed(at_home['redundant_rows'])}",
             f"closure error at home {at_home['miss_at_home']:.2g}, condition number "
             f"{at_home['condition_at_home']:.3g}",
-            f"assembly modes with the motors there: {len(result['assembly_modes'])}",
+            f"assembly modes for these motor positions: {len(result['assembly_modes'])}",
             *modes_table(result["assembly_modes"]),
         ]
     for name, difference in result["disagreement"].items():

@@ -146,7 +146,7 @@ def fetch(key: str, suffix: str) -> tuple[Path, dict[str, Any]] | None:
         return None
     about = _about(content)
     if about is None:
-        warnings.warn(f"{path}: damaged; it is built again", CacheWarning, stacklevel=2)
+        warnings.warn(f"{path}: damaged; rebuilding it", CacheWarning, stacklevel=2)
         return None
     with suppress(OSError):
         os.utime(path)  # records the last use, which not every file system does itself
@@ -334,7 +334,7 @@ def _way(place: Path) -> list[tuple[Path, os.stat_result]]:
             continue
         links += 1
         if links > LINKS:
-            raise OSError(f"too many links on the way to {place}")
+            raise OSError(f"too many symbolic links in the path {place}")
         target = Path(os.readlink(path))
         rest = [*target.parts[1:], *rest] if target.is_absolute() else [*target.parts, *rest]
         here = Path(target.anchor) if target.is_absolute() else here

@@ -27,12 +27,12 @@ NATIVE = (("-march=native",), ("-mcpu=native",))
 """Flags that optimise for this processor; not every compiler supports both"""
 
 LEAN = ("-fno-tree-fre", "-fno-tree-dse", "-fno-dse", "-fno-rerun-cse-after-loop")
-"""GCC's flags that leave out searches for equal values and for stores that nobody reads: a recorded
-program has none, and they take long"""
+"""GCC flags that turn off common-subexpression and dead-store elimination, which are slow: recorded
+programs need neither"""
 
 ALONE = ("-nostdlib", "-lm", "-lgcc") if sys.platform == "linux" else ()
-"""Flags that leave out what a linker adds to a program: looking through the C library takes long,
-and it is in every process that loads a kernel"""
+"""Flags that leave out the standard libraries: searching the C library is slow, and every process
+that loads a kernel has it already"""
 
 LINKED_LATE = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
 """Flags for a Python extension module: the interpreter provides the functions it calls"""

@@ -211,7 +211,7 @@ def _code(
         log.log(
             logging.INFO if backend == "python" else logging.WARNING,
             "%s of %s has too many operations for straight-line code: "
-            "the formulation itself runs at each call, and slowly",
+            "the formulation itself is evaluated at each call, which is slow",
             function.name,
             function.robot or "the robot",
         )
@@ -228,7 +228,7 @@ _NAMES = {
 @lru_cache
 def _warn_once(why: str) -> None:
     warnings.warn(
-        f"no kernel in C, generated Python runs instead: {why}", BackendWarning, stacklevel=6
+        f"no C kernel, generated Python runs instead: {why}", BackendWarning, stacklevel=6
     )
 
 

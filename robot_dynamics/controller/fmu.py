@@ -142,7 +142,7 @@ def _headers() -> Path:
         if all((folder / name).is_file() for name in HEADERS):
             return folder
     raise BackendError(
-        "no FMPy, which has the headers of FMI 3.0: pip install 'robot_dynamics[fmu]'",
+        "FMPy, which provides the FMI 3.0 headers, is missing: pip install 'robot_dynamics[fmu]'",
         name="fmpy",
         expected="an installed FMPy",
     )

@@ -151,7 +151,9 @@ def checked_request(file: str, formulation: str, rotors: str, prefix: str | None
     mechanism = load(file)
     robot = _package_name(mechanism.name) if prefix is None else prefix
     if not PACKAGE.fullmatch(robot) or len(robot) > LONGEST_NAME:
-        allowed = f"up to {LONGEST_NAME} small letters, digits and single underscores (REP 144)"
+        allowed = (
+            f"up to {LONGEST_NAME} lower-case letters, digits and single underscores (REP 144)"
+        )
         raise wrong(InputError, "prefix", robot, allowed)
     for name in mechanism.joint_names + mechanism.actuated_names + mechanism.sensed:
         if not NAME.fullmatch(name):
@@ -159,7 +161,7 @@ def checked_request(file: str, formulation: str, rotors: str, prefix: str | None
                 InputError,
                 "joint",
                 name,
-                "letters, digits, _, . and -, the first no . or -: interfaces and parameters "
+                "letters, digits, _, . and -, not starting with . or -: interfaces and parameters "
                 "are named after it",
             )
     about = f"robot: {mechanism.name}", *origin(file), f"formulation {formulation}, rotors {rotors}"

@@ -77,7 +77,7 @@ class BaseMotion:
             pushed = self.linear_acceleration is not NONE and np.any(self.linear_acceleration)
             if self.rotation is not None or pushed:
                 raise wrong(
-                    InputError, "specific_force", "rotation or linear_acceleration beside it",
+                    InputError, "specific_force", "rotation or linear_acceleration as well",
                     "neither: an accelerometer measures both",
                 )  # fmt: skip
             vector = _vector("specific_force", self.specific_force)
@@ -233,7 +233,7 @@ class MovingBase:
             gravity = -np.asarray(motion.specific_force)
             if gravity.ndim > 1:
                 raise wrong(
-                    InputError, "base_motion", gravity.shape, "one, without terms of motion"
+                    InputError, "base_motion", gravity.shape, "one, without inertia and coriolis"
                 )
         columns = [robot.joint_names.index(name) for name in actuated]
         moving = at.state(qd, qdd, self._robot.joint_names)

@@ -295,7 +295,7 @@ def sources(
     if unknown := [name for name in names if name not in _FUNCTIONS]:
         raise wrong(InputError, "functions", unknown[0], choices(_FUNCTIONS))
     if not 0.0 <= friction_smoothing < math.inf:
-        raise wrong(InputError, "friction_smoothing", friction_smoothing, "a rate, or 0: none")
+        raise wrong(InputError, "friction_smoothing", friction_smoothing, "a velocity, or 0")
     link = mechanism.links[-1].name if link is None else link
     if link not in mechanism.index():
         raise wrong(InputError, "link", link, choices(mechanism.index()))

@@ -83,7 +83,7 @@ def linearized(
                 InputError,
                 "tau",
                 tau.tolist(),
-                f"the least torques of that motion, as a call gives them: {m} motors move {n} "
+                f"the least-norm torques of that motion, as a call returns: {m} motors move {n} "
                 "degrees of freedom, and internal forces between them are not linearized",
             )
     of_q, of_qd, D = dynamics.derivatives(q, qd, qdd)

@@ -203,7 +203,7 @@ class Functions:
         Raises:
             InputError: `parameters` is an argument; differentiate `torques` instead.
         """
-        self._refuse_parameters("derivatives", "differentiate torques by the library instead")
+        self._refuse_parameters("derivatives", "differentiate torques with the library instead")
         names = ("dtau_dq", "dtau_dqd", "dtau_dqdd")
         results = dict.fromkeys(names, self._matrix)
         return self._made("derivatives", STATE, results, lambda m, *x: m.derivatives(*x))

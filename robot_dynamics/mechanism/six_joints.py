@@ -89,7 +89,7 @@ def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechan
     for link in mechanism.moving[BASE:]:
         if carrier not in mechanism.path(link.name):
             expected = f"every joint on {carrier!r}"
-            raise wrong(InputError, "floating base: joint beside it", link.joint.name, expected)
+            raise wrong(InputError, "floating base: joint elsewhere", link.joint.name, expected)
     return mechanism if order is None else _ordered(mechanism, order)
 
 

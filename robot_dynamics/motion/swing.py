@@ -39,7 +39,10 @@ class Motion:
         numbers = [*self.start, *self.swing, *self.cycles, self.duration]
         if len(counts) > 1 or not np.all(np.isfinite(numbers)) or self.duration <= 0:
             raise wrong(
-                InputError, "motion", self, "start, swing and cycles of one length, and a duration"
+                InputError,
+                "motion",
+                self,
+                "start, swing and cycles of equal length, and a duration above 0",
             )
 
     def __call__(self, time: ArrayLike) -> tuple[Floats, Floats, Floats]:

@@ -114,8 +114,8 @@ class Trajectory:
                 self.peak_accelerations = np.maximum(self.peak_accelerations, peaks[1])
         if not np.isfinite([self.peak_rates, self.peak_accelerations]).all():
             raise wrong(
-                TrajectoryError, "trajectory", "rates or accelerations beyond all numbers",
-                "positions, times and rates that fit together",
+                TrajectoryError, "trajectory", "velocities or accelerations that overflow",
+                "consistent positions, times and velocities",
             )  # fmt: skip
 
     @property

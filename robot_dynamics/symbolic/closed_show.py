@@ -105,7 +105,7 @@ def _projections(model: Any) -> list[Section]:
     T = sympy.eye(a).col_join(K[a:, :] * J_R)
     sections = [
         Section(
-            "Platform by the actuated joints",
+            "Platform velocity from the actuated joints",
             Formula("xd = J_R qd_a,  J_R = K_a^-1  (24)",
                     r"\dot{x} = J_R \dot{q}_a, \quad J_R = K_a^{-1} \quad (24)"),
             [
@@ -119,7 +119,7 @@ def _projections(model: Any) -> list[Section]:
             words="R_ij are the entries of J_R, K_ij those of K, Delta is the determinant of K_a",
         ),
         Section(
-            "T: all joints by the actuated ones",
+            "T: all joint rates from the actuated ones",
             Formula("qd_r = T qd_a,  T = K J_R  (27)",
                     r"\dot{q}_r = T \dot{q}_a, \quad T = K J_R \quad (27)"),
             list(entries("T", T)),
@@ -136,7 +136,7 @@ def _projections(model: Any) -> list[Section]:
         T_q = sympy.eye(k)
     sections.append(
         Section(
-            "T_q: all joints by the actuated and the sensed ones",
+            "T_q: all joint rates from the actuated and sensed ones",
             Formula("qd_r = T_q [qd_a; qd_s]", r"\dot{q}_r = T_q [\dot{q}_a; \dot{q}_s]"),
             [Equation(Formula("T_q", "T_q"), T_q)],
             words=words,
@@ -150,10 +150,11 @@ LISTED: Sequence[tuple[str, str, str, str, str]] = (
     ("phi", "closure", "Closures", "phi(q_r) = 0: the independent rows", r"\varphi(q_r) = 0"),
     ("J", "J", "Jacobian of the closures", "J = dphi/dq_r = [B A], B of the actuated joints",
      r"J = \partial\varphi/\partial q_r = [B \; A]"),
-    ("Delta T _d", "T", "All joints by the actuated ones", "qd_r = T qd_a,  T = [1; X],  A X = -B",
+    ("Delta T _d", "T", "All joint rates from the actuated ones",
+     "qd_r = T qd_a,  T = [1; X],  A X = -B",
      r"\dot{q}_r = T \dot{q}_a, \quad T = [1; X], \quad A X = -B"),
     ("S", "S", "How the motors share the work",
-     "S = W A (A^T W A)^-1, A: the motors' rows of T, W = diag(w^2), w: torques that count alike",
+     "S = W A (A^T W A)^-1, A: the motors' rows of T, W = diag(w^2), w: torques of equal weight",
      r"S = W A (A^T W A)^{-1}"),
     ("Dr Cr Dm Cm gr", "", "The tree: D_r, C_r, g_r", "tau_r = D_r qdd_r + C_r qd_r + g_r",
      r"\tau_r = D_r \ddot{q}_r + C_r \dot{q}_r + g_r"),

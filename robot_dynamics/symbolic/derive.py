@@ -102,7 +102,7 @@ def derive(
         try:
             return _whole(task, simplify, notes, progress)
         except TooManyTerms:
-            progress("too long for whole expressions: taking intermediates")
+            progress("too long for whole expressions: using intermediates")
 
     def derivation() -> list[Section]:
         frames = dh_table(mechanism, q, known)
@@ -117,7 +117,7 @@ def derive(
     else:
         if formulation == "lagrange_euler":
             task = replace(task, formulation="newton_euler")
-            notes += ("too long by Lagrange–Euler's matrices: listed by Newton–Euler's recursion",)
+            notes += ("too long for Lagrange–Euler: listed by the Newton–Euler recursion instead",)
         assignments, parts = _listed(task, progress)
     return SymbolicModel(
         mechanism.name,
@@ -221,8 +221,8 @@ def _whole(
 
 def _too_many(bodies: int) -> Section:
     words = (
-        f"U_ij and U_ijk of {bodies} bodies would fill books: shown up to {LARGEST_STEPS} bodies; "
-        "the recursions (newton_euler, gibbs_appell, murphy) are shown of any number"
+        f"U_ij and U_ijk of {bodies} bodies are too long to show (limit: {LARGEST_STEPS} bodies); "
+        "the recursions (newton_euler, gibbs_appell, murphy) are shown for any number"
     )
     return Section("L-E 2 to L-E 10", words=words)
 

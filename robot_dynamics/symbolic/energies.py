@@ -67,10 +67,10 @@ def from_energies(
     if qd is None:
         times = {x.args[0] for x in q if isinstance(x, sympy.Function) and len(x.args) == 1}
         if len(times) != 1:
-            raise wrong(InputError, "qd", None, "the rates, where q are not functions of time")
+            raise wrong(InputError, "qd", None, "the rates, as q are not functions of time")
         qd = [x.diff(*times) for x in q]
     if len(q) != len(qd):
-        raise wrong(InputError, "qd", len(qd), f"{len(q)} rates, one a coordinate")
+        raise wrong(InputError, "qd", len(qd), f"{len(q)} rates, one per coordinate")
     names = [_name(x, i) for i, x in enumerate(q, start=1)]
     q_, qd_, qdd_ = (symbols_of(names, ending) for ending in ("", "_d", "_dd"))
     # rates first: if the coordinates are functions of time, the rates contain them
@@ -134,7 +134,7 @@ def derive_energies(
     """
     if mechanism.loops:
         raise InputError(
-            f"energies: {mechanism.name!r} has loops; expected an open chain (their equations: "
+            f"energies: {mechanism.name!r} has loops; expected an open chain (for loops, use "
             "another formulation)",
             name="energies",
         )

@@ -67,8 +67,8 @@ class LinkKinematics:
         slope = self.d.jacobian(list(self.q))
         if slope.has(*self.q) or slope.shape != (3, 3) or slope.det() == 0:
             raise InputError(
-                f"inverse: the place of {self.title} is no invertible linear function of "
-                f"{', '.join(map(str, self.q))}; expected three joints that slide",
+                f"inverse: the position of {self.title} is not an invertible linear function of "
+                f"{', '.join(map(str, self.q))}; expected three prismatic joints",
                 name="inverse",
             )
         start = self.d.subs(dict.fromkeys(self.q, 0))

@@ -49,9 +49,9 @@ def dh_table(mechanism: Mechanism, q: Sequence[sympy.Symbol], known: Parameters)
             values[moved] = variable + values[moved]
         rows.append([link.name, joint.name, *(str(values[key]) for key in rows[0][2:])])
     named = ", ".join(sorted(conventions - {"other"})) or "standard"
-    words = f"Frames by Denavit and Hartenberg, {named} convention"
+    words = f"Denavit–Hartenberg frames, {named} convention"
     if "other" in conventions:
-        words = "Frames as the description has them"
+        words = "Frames as described"
     return Section("L-E 1: reference frames", words=words, table=rows)
 
 
@@ -93,7 +93,7 @@ def lagrange_euler(
             ),
             *(_entry(f"0A_{i + 1}", rf"{{}}^0A_{{{i + 1}}}", steps.A[i]) for i in count),
         ],
-        words=f"links by their joints: {', '.join(steps.names)}",
+        words=f"links, named by their joints: {', '.join(steps.names)}",
     )
     yield Section(
         "Note 1: derivative operators",

@@ -28,7 +28,7 @@ TEX_MOTIONS = (
     r"+ R_i^T \omega_p \times z \dot{q}_i, \quad "
     r"a_i = R_i^T (a_p + \alpha_p \times p_i + \omega_p \times (\omega_p \times p_i))"
 )
-"""How links move, in their own frames"""
+"""Motions of the links, in their own frames"""
 SWEEPS = {
     "newton_euler": (
         ("Outward: motions, in link frames", ("omega", "alpha", "a"),

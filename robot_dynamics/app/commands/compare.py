@@ -21,7 +21,7 @@ LONGEST = 100_000
 
 
 def _start(name: str, default: str) -> Callable[..., Any]:
-    when = f"At the start, one number per joint (default: {default} each); qdd stays constant."
+    when = f"Initial value, one number per joint (default: {default} each); qdd stays constant."
     return one_a_joint(name, when)
 
 
@@ -85,9 +85,7 @@ def command(
     compared = compare(mechanism, time, *motion)
     text = table(compared)
     if share < 1:
-        text += (
-            f"\nnote: {share:g} of the default motion, which as a whole would leave the workspace"
-        )
+        text += f"\nnote: default motion scaled by {share:g}; in full it would leave the workspace"
     geared = by_gear.gear_errors(mechanism, *motion)
     if geared:
         text = "\n".join([text, *by_gear.text(geared)])

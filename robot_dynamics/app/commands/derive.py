@@ -51,7 +51,7 @@ OUTPUT = record(
 @model(
     "lagrange_euler",
     (*FORMULATIONS, ENERGIES),
-    "energies: Euler–Lagrange from K and P, of a robot or given in a file.",
+    "energies: Euler–Lagrange equations from K and P, of a robot or from a file.",
 )
 @flag("--steps", "Show every step: definition, formula, value.")
 @click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
@@ -93,7 +93,7 @@ def command(
     if is_energies(file):
         if formulation not in (ENERGIES, "lagrange_euler"):
             raise InputError(
-                f"{file} has energies and no robot: expected --formulation {ENERGIES}, "
+                f"{file} contains energies, not a robot: expected --formulation {ENERGIES}, "
                 f"found {formulation}"
             )
         found: Any = from_file(file, simplify=not no_simplify)

@@ -102,18 +102,18 @@ def command(
     }
     if kind != "header" or load(file).loops:
         what = {"controller": "the controller", "fmu": "the FMU"}.get(
-            kind, "C of a robot with loops"
+            kind, "C code for a robot with loops"
         )
         if set(model["terms"]) != set(TERMS):
             raise wrong(
                 InputError,
                 "terms",
                 list(model["terms"]),
-                f"all: {what} has a parameter of this name",
+                f"all: {what} selects them by its parameter terms",
             )
         if given := [name for name, is_given in chosen.items() if is_given]:
             option = "--" + given[0].replace("_", "-")
-            raise wrong(InputError, given[0], option, f"none: {what} has torques only")
+            raise wrong(InputError, given[0], option, f"none: {what} computes torques only")
         from ...controller import write_fmu, write_package, write_source
 
         write = {"controller": write_package, "fmu": write_fmu, "header": write_source}[kind]

@@ -57,8 +57,8 @@ NOT_BETTER = 3
 @several(
     "--drive-gains",
     "RECORDING...",
-    "Recordings of the same robot with a known load (--load). Efforts are then taken as "
-    "currents, and the factors that turn them into torques are found first.",
+    "Recordings of the same robot with a known load (--load). Efforts are then treated as motor "
+    "currents, and the factors that convert them to torques are identified first.",
     type=click.Path(),
 )
 @click.option(
@@ -70,8 +70,8 @@ NOT_BETTER = 3
 @motor_efforts
 @flag(
     "--strict",
-    f"Exit with code {NOT_BETTER} if the description fits better than what was identified, so "
-    "that its bodies are kept.",
+    f"Exit with code {NOT_BETTER} if the description fits better than the identified model (its "
+    "bodies are then kept).",
 )
 @click.option(
     "--workers",

@@ -97,7 +97,7 @@ def command(
         )
     else:
         if q or qd or tau:
-            raise InputError("--motion: found --q, --qd or --tau beside it, expected none of them")
+            raise InputError("--motion: cannot be combined with --q, --qd or --tau")
         moving = states(motion, names, **reading)
         torques = dynamics(moving.q, moving.qd, moving.qdd)
         found = dynamics.linearize(moving.q, moving.qd, torques)

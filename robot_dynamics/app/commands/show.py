@@ -26,7 +26,7 @@ OUTPUT = record(robot=ROBOT, files=FILES, opened=FLAG("whether a browser opened 
     ],
 )
 @description
-@path("--out", "PAGE.html", "Write the page to this file, and open no browser.")
+@path("--out", "PAGE.html", "Write the page to this file and do not open a browser.")
 @flag("--no-open", "Do not open a browser.")
 @flag("--sensed", "For a robot with loops: use the readings of its sensed joints as well.")
 @rotors_option
@@ -57,7 +57,7 @@ def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str
     lines = [f"wrote {path} ({len(text.encode()) // 1000} kB)"]
     lines += [f"note: {each}" for each in left_out]
     if out is None and not no_open and not is_opened:
-        lines.append("no browser was found: open the file in one")
+        lines.append("no browser was found: open the file manually")
     result = OUTPUT.read(
         robot=mechanism.name, files={"page": path}, opened=is_opened, notes=left_out
     )

@@ -233,14 +233,14 @@ def write_bag(
 def _notes(motion: Excitement, found: Identified, files: dict[str, Path]) -> tuple[str, ...]:
     def lines() -> Iterator[str]:
         yield (
-            f"excited for {motion.motion.duration:g} s: condition number "
-            f"{motion.after.condition:.3g}, {motion.before.condition:.3g} where each joint swings"
+            f"exciting motion of {motion.motion.duration:g} s: condition number "
+            f"{motion.after.condition:.3g} (joints merely swinging: {motion.before.condition:.3g})"
         )
         before, after = found.errors.relative_described, found.errors.relative
         yield (
-            "torque errors on the recording's last third, which the fit has not seen, root mean "
-            f"square: {100 * np.nanmean(before):.1f} % as described, {100 * np.nanmean(after):.1f} "
-            "% as identified"
+            "RMS torque errors on the last third of the recording, held out of the fit: "
+            f"{100 * np.nanmean(before):.1f} % as described, {100 * np.nanmean(after):.1f} % as "
+            "identified"
         )
         yield f"identified: {files['identified']}, report: {files['page']}"
 

@@ -87,8 +87,8 @@ def check_sourced() -> None:
         missing = ["controller_manager_msgs (for this Python)"]
     if missing:
         raise BackendError(
-            f"no {', '.join(missing)}: on a ROS 2 machine `sudo apt install "
-            "ros-$ROS_DISTRO-ros2-control ros-$ROS_DISTRO-ros2-controllers`, and source its "
+            f"{', '.join(missing)} not found: on a ROS 2 machine, run `sudo apt install "
+            "ros-$ROS_DISTRO-ros2-control ros-$ROS_DISTRO-ros2-controllers` and source the "
             "setup file",
             name=missing[0],
             expected="ros2_control and ros2_controllers, sourced",
@@ -392,11 +392,12 @@ def built(robots: Sequence[ManagedRobot], say: Callable[[str], None]) -> None:
         colcon = shutil.which("colcon") or str(Path(sys.executable).with_name("colcon"))
         if not Path(colcon).exists():
             raise BackendError(
-                "no colcon to build the controller with: pip install colcon-common-extensions",
+                "colcon, which builds the controller, is missing: "
+                "pip install colcon-common-extensions",
                 name="colcon",
                 expected="an installed colcon",
             )
-        say("building the controller (some minutes, once)")
+        say("building the controller (a few minutes, once only)")
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(templates / HARDWARE, place / "src" / HARDWARE)
         for robot in robots:

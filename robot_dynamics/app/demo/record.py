@@ -98,7 +98,7 @@ def read(path: Path, label: str, subject: Subject) -> Track:
     q = columns("q")
     problem = ""
     if missed:
-        problem = f"{missed} periods of the motion received no torques of their own"
+        problem = f"no new torques arrived in {missed} periods of the motion"
     elif not abs(time[0]) < 1e-6:  # whole periods
         problem = f"the robot received the motion {time[0]:.3f} s after its start"
     return Track(

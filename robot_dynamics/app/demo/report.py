@@ -85,7 +85,7 @@ def _conditions(rate: float, delay: int) -> str:
     period = "period" if delay == 1 else "periods"
     return (
         f"MuJoCo robot over ROS 2 topics, controller at {rate:g} Hz, feed-forward torques used "
-        f"{delay} {period} after the state that they answer"
+        f"{delay} {period} after the state that they are computed for"
     )
 
 
@@ -190,7 +190,7 @@ def text(result: dict[str, Any]) -> str:
     if result["bounds"]:
         lines += [
             "",
-            "What bounds the error: the worst joint's RMS error, in one process without ROS",
+            "What limits the error: the worst joint's RMS error, in one process without ROS",
         ]
         rows = [["loop", "mean age of the torques", "error divided by"]]
         rows += [

@@ -122,7 +122,7 @@ ROBOTS: dict[str, Demo] = {
         ),
     ),
     "identify": Demo(
-        "Six-axis arm that is not as described: tracking before and after identification",
+        "Six-axis arm that differs from its description: tracking before and after identification",
         f"{SHARE}/urdf/six_axis.urdf",
         Motion(
             start=(0.3, -0.5, 1.4, -0.4, 0.8, 0.2),
@@ -134,7 +134,7 @@ ROBOTS: dict[str, Demo] = {
         identified=True,
     ),
     "three_axis": Demo(
-        "Three-axis arm with geared rotors: what each model of the rotors is worth",
+        "Three-axis arm with geared rotors: comparison of rotor models",
         f"{SHARE}/config/three_axis.yaml",
         Motion(start=(0.0, 0.4, -0.9), swing=(0.6, 0.5, 0.7), cycles=(1.0, 1.0, 1.5), duration=4.0),
         runs=(

@@ -281,8 +281,9 @@ def _page(
     if reach.ranges:
         body += [
             "<h2>Range of each motor</h2>",
-            '<p class="faint">From home, with the other motors held there. Towards a singularity '
-            "the condition number of the loops grows without bound; out of reach is shaded.</p>",
+            '<p class="faint">From home, with the other motors held there. Towards a singularity, '
+            "the condition number of the loops grows without bound; positions out of reach are "
+            "shaded.</p>",
             page_table(range_rows(reach.ranges)),
             f"<div class='pair'>{''.join(map(Chart.figure, ranges))}</div>",
         ]
@@ -291,9 +292,9 @@ def _page(
         figures = "".join(f"<figure>{svg}</figure>" for svg in maps)
         body += [
             "<h2>Range of two motors together</h2>",
-            f'<p class="faint">From home{others}. Darker towards a singularity, orange where it is '
-            "too near for torques, shaded where out of reach. The line is this motion"
-            f"{', whatever its other motors do' if others else ''}.</p>",
+            f'<p class="faint">From home{others}. Darker: closer to a singularity; orange: too '
+            "close for torques; shaded: out of reach. The line is this motion"
+            f"{', regardless of the other motors' if others else ''}.</p>",
             f"<div class='pair'>{figures}</div>" if len(reach.maps) > 1 else figures,
         ]
     for title, some in (("joint", found.joints), ("motor", found.motors)):

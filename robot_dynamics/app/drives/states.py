@@ -62,7 +62,7 @@ def states(
 def _check(found: Sequence[str], joints: Sequence[str], source: str) -> None:
     if missing := [name for name in joints if name not in found]:
         raise InputError(
-            f"{source}: not in it: {listed(missing)}; expected the joints {listed(joints)}, found "
+            f"{source}: missing joints: {listed(missing)}; expected {listed(joints)}, found "
             f"{listed(found)}",
             name=missing[0],
         )
@@ -93,17 +93,17 @@ def _planned(recording: Recording, joints: Sequence[str]) -> States:
     time, source = stream.time, recording.source
     notes = []
     if lost := int((~sound).sum()):
-        notes.append(f"{lost} rows without a position of every joint are left out")
+        notes.append(f"{lost} rows without the position of every joint were left out")
     if len(time) < 3 or not (np.diff(time) > 0).all():
-        raise wrong(InputError, f"{source}: times", len(time), "three or more that rise")
+        raise wrong(InputError, f"{source}: times", len(time), "three or more, increasing")
     if len(time) > MOST:
         raise wrong(InputError, f"{source}: rows", len(time), f"at most {MOST}")
     q, qd = stream.position, stream.velocity
     if not np.isfinite(qd).all():
         qd = np.gradient(q, time, axis=0, edge_order=2)
-        notes.append("rates and accelerations are differences of the positions")
+        notes.append("velocities and accelerations are computed by differences of the positions")
     else:
-        notes.append("accelerations are differences of the rates")
+        notes.append("accelerations are computed by differences of the velocities")
     qdd = np.gradient(qd, time, axis=0, edge_order=2)
     return States(source, time, q, qd, qdd, tuple(notes))
 

@@ -287,7 +287,7 @@ def _typeset(mechanism: Mechanism, whole: str) -> str:
     if bare is not mechanism:
         inner = f"<p class='faint'>Without the rotors.</p>{inner}{whole}"
     if missing:
-        inner = f"<p>{missing} equations are left out here for their length.</p>{whole}{inner}"
+        inner = f"<p>{missing} equations are too long for this page.</p>{whole}{inner}"
     return inner
 
 

@@ -42,7 +42,7 @@ def found(source: str) -> tuple[Drawn, list[str]]:
         moved = points @ np.asarray(shape.pose.rotation, dtype=float).T + shape.pose.translation
         drawn.setdefault(shape.link, []).append(_packed(moved, triangles))
     if missing:
-        missing = [f"{len(missing)} meshes are left out, as {missing[0]}"]
+        missing = [f"{len(missing)} meshes are left out, such as {missing[0]}"]
     return drawn, missing
 
 
