@@ -256,7 +256,7 @@ def test_wrong_shapes_are_named(robot, tmp_path):
         chain.external_force(chain.home.q_a, np.zeros(3))
     with pytest.raises(InputError, match="pose: rotation"):
         chain.inverse_kinematics(np.diag([1.0, 1.0, -1.0, 1.0]))
-    with pytest.raises(InputError, match="batches that fit"):
+    with pytest.raises(InputError, match="batches that broadcast"):
         chain(np.zeros((2, 3)), np.zeros((5, 3)), np.zeros(3))
     with pytest.raises(InputError, match=r"q: found .* expected real numbers"):
         chain("here", np.zeros(3), np.zeros(3))

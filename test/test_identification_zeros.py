@@ -292,7 +292,7 @@ def test_the_command_says_it_in_json_and_in_the_report(described, log, tmp_path,
     assert told[0]["deviation"] is None
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "<h2>Encoder zeros</h2>" in page
-    assert "cannot be told" in page
+    assert "not determined" in page
 
 
 def test_the_command_takes_offsets():

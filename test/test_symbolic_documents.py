@@ -329,7 +329,12 @@ def test_a_closed_robots_steps_are_its_numbers():
     model = derive_closed(rd.load(CONFIG / "rrr.yaml"))
     document = model.document(steps=True)
     text = document.text()
-    for title in ("Closures", "Jacobian by q_r", "T: all joint rates", "T_q: all joint rates"):
+    for title in (
+        "Closures",
+        "Jacobian with respect to q_r",
+        "T: all joint rates",
+        "T_q: all joint rates",
+    ):
         assert title in text
     shown = {each.name.text: each.value for part in document.sections for each in part.equations}
     rng = np.random.default_rng(0)
@@ -345,7 +350,7 @@ def test_a_closed_robots_steps_are_its_numbers():
     # the paper's letters, and those in words, are set as mathematics
     written = document.latex()
     assert r"\mathit" not in written
-    assert r"\paragraph{Jacobian by $q_{r}$}" in written
+    assert r"\paragraph{Jacobian with respect to $q_{r}$}" in written
     assert "$q_{r}$ = (qa1" in written
 
 

@@ -432,7 +432,7 @@ def _zeros(result: Identification) -> list[str]:
     for each in result.zeros:
         unit, scale = ("°", 180 / np.pi) if each.turns else (" mm", 1e3)
         if not each.told:
-            rows.append([each.joint, "cannot be told", "", ""])
+            rows.append([each.joint, "not determined", "", ""])
             continue
         doubt = "in doubt" if each.doubtful else ""
         numbers = (f"{scale * x:.2f}{unit}" for x in (each.offset, each.deviation))
@@ -473,7 +473,7 @@ def _filter_chart(result: Identification, source: str) -> tuple[Chart, str]:
             lines.append(Line(x, np.minimum(y, 3.0), styles[j % len(styles)], joint))
     chart = Chart(
         f"{source}: prediction error by cut-off frequency", lines,
-        "cut-off frequency (log2 of Hz)", "error over the least",
+        "cut-off frequency (log2 of Hz)", "error / smallest error",
         [] if cutoff is None else [(np.log2(cutoff) - 0.05, np.log2(cutoff) + 0.05)],
     )  # fmt: skip
     chosen = "not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz (shaded)"

@@ -47,7 +47,7 @@ OWN = 5
 """A joint's own columns: viscous, forwards, backwards, offset, reflected inertia"""
 COMMON = 3
 """Columns of a joint's own friction where several motors share its torque: viscous, forwards,
-backwards; an offset cannot be told from the motors'"""
+backwards; an offset cannot be distinguished from the motors'"""
 RANK = 1e-7
 """Share of the largest singular value of the scaled body columns; smaller ones are not excited"""
 STEPS = 60

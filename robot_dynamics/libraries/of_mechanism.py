@@ -95,7 +95,7 @@ def functions(
     if floating_base:
         mechanism = floating(mechanism, joints)
     elif joints is not None:
-        raise wrong(InputError, "joints", joints, "floating_base=True beside them")
+        raise wrong(InputError, "joints", joints, "floating_base=True as well")
     form = FLOATING if floating_base else STANDING
     options = Choices(formulation, rotors, chosen, friction_smoothing, form)
     if mechanism.loops:

@@ -131,7 +131,7 @@ class Trial(Node):  # type: ignore[misc]
         client = self.create_client(kind, f"/controller_manager/{service}")
         self._wait(client.service_is_ready, f"the service {service}")
         future = client.call_async(kind.Request(**fields))
-        self._wait(future.done, f"an answer of {service}")
+        self._wait(future.done, f"an answer from {service}")
         if not future.result().ok:
             sys.exit(f"{service} {fields.get('name', '')} failed")
 

@@ -67,13 +67,15 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
             f"package://robot_dynamics/{file}" if file else "",
             "path or package:// URL; empty: topic robot_description",
         ),
-        argument("formulation", "", "of the inverse dynamics; empty: as in params_file"),
+        argument(
+            "formulation", "", "formulation of the inverse dynamics; empty: as in params_file"
+        ),
         argument(
             "controller",
             "effort_controller",
             "ros2_control's effort controller: torques go to <controller>/commands",
         ),
-        argument("namespace", "", "of the nodes and of the controller"),
+        argument("namespace", "", "namespace of the nodes and of the controller"),
         argument(
             "base_imu",
             "",
@@ -84,7 +86,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
         argument(
             "use_sim_time",
             LaunchConfiguration("sim"),
-            "take the time from /clock; default: as sim",
+            "use the time on /clock; default: as sim",
             **yes_or_no,
         ),
         argument(
@@ -95,7 +97,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
             **maybe,
         ),
         argument("rviz", "false", "show the robot in RViz", **yes_or_no),
-        argument("log_level", "info", "of the nodes", **levels),
+        argument("log_level", "info", "log level of the nodes", **levels),
         argument(
             "respawn",
             "false",

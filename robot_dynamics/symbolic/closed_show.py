@@ -19,9 +19,9 @@ from .show import entries
 
 PARTS = (
     ("closure", "Closures", "Gamma", "Gamma(x, q_r) = 0  (19)", r"\Gamma(x, q_r) = 0 \quad (19)"),
-    ("J_x", "Jacobian by x", "J_x", "J_x = dGamma/dx  (25)",
+    ("J_x", "Jacobian with respect to x", "J_x", "J_x = dGamma/dx  (25)",
      r"J_x = \partial\Gamma/\partial x \quad (25)"),
-    ("J_q", "Jacobian by q_r", "J_q", "J_q = dGamma/dq_r  (25)",
+    ("J_q", "Jacobian with respect to q_r", "J_q", "J_q = dGamma/dq_r  (25)",
      r"J_q = \partial\Gamma/\partial q_r \quad (25)"),
     ("D_x", "Platform: inertia", "D_x", "of the platform, v = xd  (32)",
      r"\mathcal{K} = \tfrac12 \dot{x}^T D_x \dot{x} \quad (32)"),
@@ -34,7 +34,7 @@ PARTS = (
      r"C_q: \text{ from Christoffel symbols of } D_q"),
     ("G_q", "Legs: gravity", "G_q", "G_q = dP/dq_r", r"G_q = \partial\mathcal{P}/\partial q_r"),
     ("friction", "Legs: friction", "F_q", "at the legs' joints", r"F_q(q_r, \dot{q}_r)"),
-    ("K", "Joints by the platform", "K", "qd_r = K xd,  K = -J_q^-1 J_x",
+    ("K", "Joint rates from the platform velocity", "K", "qd_r = K xd,  K = -J_q^-1 J_x",
      r"\dot{q}_r = K \dot{x}, \quad K = -J_q^{-1} J_x"),
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ def command(file: str, out: str | None, mode: int | None, picture: str | None) -
 
     The home in the description may be an estimate: its motor positions are kept, as long as the
     loops can be closed there, and a search finds the other joints. The assembly modes (the
-    ways in which the robot can be assembled with its motors there) are listed, and drawn with
+    ways in which the robot can be assembled for these motor positions) are listed, and drawn with
     --picture. Only you know which of them was built: choose it with --mode, or describe it with
     `near`.
     """

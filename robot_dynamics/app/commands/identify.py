@@ -101,8 +101,8 @@ def command(
 ) -> Output:
     """Identify a model from recordings of the moving robot.
 
-    A RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file. Of a robot with loops it has the
-    positions and efforts of every motor.
+    A RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file. For a robot with loops, it
+    contains the positions and efforts of every motor.
     """
     from ...description.files import check_writable
     from ...identification import identify

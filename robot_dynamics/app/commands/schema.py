@@ -27,7 +27,7 @@ def command(ctx: click.Context, what: str) -> Output:
     \b
     # yaml-language-server: $schema=robot.schema.json
 
-    where robot.schema.json is what `robot_dynamics schema description` printed.
+    where robot.schema.json is the output of `robot_dynamics schema description`.
     """
     if what == DESCRIPTION:
         from ...description.schema import schema as of_descriptions

@@ -530,7 +530,7 @@ class ClosedChain:
             np.broadcast_shapes(force.shape[:-1], q_r.shape[:-1])
         except ValueError:
             shapes = f"{force.shape} at states {q_r.shape[:-1]}"
-            raise wrong(InputError, "wrench", shapes, "batches that fit") from None
+            raise wrong(InputError, "wrench", shapes, "batches that broadcast together") from None
         # F_ext = S Tᵀ J_Cᵀ Q_x
         J_C = self.solver.state(q_r).J_C
         pushed = self.on_motors(q_r) @ (transposed(J_C) @ force[..., None])
@@ -704,7 +704,9 @@ class ClosedChain:
             return list(np.broadcast_arrays(*arrays))
         except ValueError:
             shapes = ", ".join(str(array.shape) for array in arrays)
-            raise wrong(InputError, ", ".join(states), shapes, "batches that fit") from None
+            raise wrong(
+                InputError, ", ".join(states), shapes, "batches that broadcast together"
+            ) from None
 
 
 def _finished(values: Floats, valid: Mask) -> Floats:
