@@ -379,11 +379,8 @@ def _without(
     """
     if not normal.without([joints.index(each.joint) for each in doubtful]).count.any():
         raise RecordingError(_all_in_doubt(doubtful, work.effort_scale), name="recording")
-    reduction = Reduction(work, joints, frozenset(each.joint for each in doubtful))
-    total: Sum[NormalEquations] = Sum()
-    for _, (equations, _) in passes.over("reducing", reduction, recordings):
-        total.add(equations)
-    return total.value()
+    excluded = frozenset(each.joint for each in doubtful)
+    return _reduced(passes, work, recordings, excluded)[0]
 
 
 def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
@@ -538,20 +535,31 @@ def _widest(groups: Mapping[tuple[str, ...], _Group]) -> tuple[str, ...]:
 
 
 def _reduced(
-    passes: _Passes, work: Work, sources: Mapping[int, Source]
+    passes: _Passes,
+    work: Work,
+    sources: Mapping[int, Source],
+    excluded: frozenset[str] = frozenset(),
 ) -> tuple[NormalEquations, dict[int, Reduced], Work]:
     """The sum of all normal equations, the summaries of the recordings used, and the settings with
     which they were reduced.
 
     Recordings may have different joints. Those joints are identified that the largest part of the
     motion has. Of many recordings a few choose the filter, and tell the usual noise.
+
+    Args:
+        passes: the passes over the recordings.
+        work: the settings.
+        sources: the recordings.
+        excluded: the joints whose efforts are not used.
     """
+    work = replace(work, quietest={})
     groups: dict[tuple[str, ...], _Group] = {}
 
     def take(
         work: Work, joints: tuple[str, ...] | None, some: Mapping[int, Source], needed: bool
     ) -> Iterator[tuple[_Group, NormalEquations]]:
-        for k, (normal, each) in passes.over("reducing", Reduction(work, joints), some, needed):
+        function = Reduction(work, joints, excluded)
+        for k, (normal, each) in passes.over("reducing", function, some, needed):
             group = groups.setdefault(each.joints, _Group())
             group.members[k] = each
             yield group, normal
