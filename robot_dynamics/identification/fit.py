@@ -166,7 +166,7 @@ def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal
         drives = sound
     return Fit(
         unknowns, drives, x, _names(unknowns, drives), curvature, gram.sum(axis=0),
-        moment.sum(axis=0), own, gamma, normal.sigma, missed + price(unknowns, normal, drives),
+        moment.sum(axis=0), own, gamma, normal.sigma, missed + price(unknowns, normal, drives, x),
     )  # fmt: skip
 
 

@@ -99,6 +99,14 @@ class FrictionLaw:
         """Whether it has a spring."""
         return "stiffness" in self.names
 
+    def pushes(self, values: Floats) -> bool:
+        """Whether it has a spring that pushes the joint away from a position.
+
+        Args:
+            values: the parameters, in the order of `names`.
+        """
+        return self.springs and bool(values[self.names.index("stiffness")] < 0)
+
     def friction(self, values: Floats, turns: bool, size: float = 1.0) -> Friction:
         """The friction with these parameters.
 

@@ -32,8 +32,9 @@ PENALTY = 10.0
 """Decrease of the squared error, in noise variances, that each additional parameter must bring: a
 parameter less than about three standard deviations from 0 is left out"""
 HUMP = 0.1
-"""Share of a joint's squared error that the Stribeck effect must explain; where a noisy rate
-changes sign, some Stribeck rate always explains a little"""
+"""Share of a joint's squared error that the Stribeck effect must explain, as some Stribeck rate
+always explains a little where a noisy rate changes sign; and a spring that pushes, which would do
+so where efforts and bodies do not match"""
 DRIVES = 3.0
 """Decrease of the squared held-out error, per sample and in noise variances, that justifies
 friction that drives (half the RMS error); the error must also decrease on every held-out part"""
@@ -66,13 +67,15 @@ class Drive:
         rotor = [self.described if self.described > 0 else np.inf]
         return [np.inf] * len(self.law.names) + rotor * self.rotor
 
-    def price(self, count: float) -> float:
+    def price(self, count: float, values: Floats) -> float:
         """What it must reduce the squared held-out error by, in noise variances.
 
         Args:
             count: the effective number of samples in which it acts.
+            values: its parameters.
         """
-        return PENALTY * self.size + HUMP * count * (self.law.rate is not None)
+        humps = (self.law.rate is not None) + self.law.pushes(values)
+        return PENALTY * self.size + HUMP * count * humps
 
     def columns(self, width: int) -> Floats:
         """(width, size): maps its parameters to the columns of its joint."""
@@ -160,9 +163,14 @@ def usual(unknowns: Unknowns) -> dict[str, Drive]:
     return drives
 
 
-def price(unknowns: Unknowns, normal: Equations, drives: dict[str, Drive]) -> float:
-    """The sum of the prices of all drives."""
-    return sum(drive.price(_counted(unknowns, normal, owner)) for owner, drive in drives.items())
+def price(unknowns: Unknowns, normal: Equations, drives: dict[str, Drive], x: Floats) -> float:
+    """The sum of the prices of all drives, with the parameters x (p,) of a fit."""
+    at, total = 10 * len(unknowns.bodies), 0.0
+    for owner in unknowns.owners:
+        drive = drives[owner]
+        total += drive.price(_counted(unknowns, normal, owner), x[at : at + drive.size])
+        at += drive.size
+    return total
 
 
 def _counted(unknowns: Unknowns, normal: Equations, owner: str) -> float:
@@ -221,7 +229,7 @@ def _best(
     for some in drives_of.values():
         found, error = _tried(np.array([C for _, C in some]), schur, sides, errors)
         for (drive, _), values, each in zip(some, found, error, strict=True):
-            scored = _Scored(drive, each, float(each.sum() + drive.price(count)))
+            scored = _Scored(drive, each, float(each.sum() + drive.price(count, values)))
             turned = replace(drive, driving=True)
             if drive.law is law(PLAIN) and turned.sound(values) is turned:
                 driving = min(driving, replace(scored, drive=turned), key=_Scored.total)
