@@ -649,6 +649,7 @@ def glitched(position: np.ndarray, at: dict[int, float], **options) -> tuple[Str
         {50: 2.0, 51: -1.0},
         {50: 2.0, 51: 2.0, 52: 2.0},
         {50: -1e4},
+        {50: 40 * np.pi},
     ],
 )
 def test_a_position_that_jumps_and_returns_is_left_out(at):

@@ -42,8 +42,8 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
     for j, name in enumerate(stream.names):
         steps = np.diff(position[:, j])
         usual, most = _usual(steps)
-        whole = np.where(turns[j], TURN * np.round((steps - usual) / TURN), 0.0)
-        # with whole turns a step is as usual again
+        whole = turns[j] * TURN * np.sign(steps - usual)
+        # with a whole turn a step is as usual again
         whole[(np.abs(steps - usual) <= most) | (np.abs(steps - usual - whole) > most)] = 0.0
         if whole.any():
             wrapped.append(name)
