@@ -650,6 +650,7 @@ def glitched(position: np.ndarray, at: dict[int, float], **options) -> tuple[Str
         {50: 2.0, 51: 2.0, 52: 2.0},
         {50: -1e4},
         {50: 40 * np.pi},
+        {50: 2.0, 54: 2.0},
     ],
 )
 def test_a_position_that_jumps_and_returns_is_left_out(at):
@@ -671,6 +672,16 @@ def test_a_joint_that_stands_still_may_jump_and_return_too():
     assert "such as b at 0.700 s" in notes[0]
 
 
+def test_of_rare_samples_three_may_be_off():
+    """In 0.1 s there is hardly one."""
+    time = np.arange(100) / 10.0
+    position = np.sin(0.5 * time)
+    changed = position.copy()
+    changed[40:43] += 3.0
+    ((_, stream),) = even_stretches(stream_of(time, changed), [])
+    np.testing.assert_allclose(stream.position[:, 0], position, atol=1e-3)
+
+
 def test_values_lost_for_a_while_leave_a_gap_and_no_jump():
     time = np.arange(2000) / 1000.0
     position = 1.0 + np.sin(2 * np.pi * time)
@@ -682,15 +693,20 @@ def test_values_lost_for_a_while_leave_a_gap_and_no_jump():
 
 
 def test_jumps_of_real_motion_are_kept():
-    """A move that starts or stops at once, a shaking joint, a coarse encoder, a step for good."""
+    """A move that starts or stops at once, a shaking joint, a coarse encoder, a step for good, and
+    one sample that is off by less than the joint moves from one to the next."""
     ramp = np.clip(T - 0.5, 0.0, 1.0)
     kick = np.zeros(200)
     kick[60:] = 0.5
     shaking = 0.1 * (-1.0) ** np.arange(200)
     coarse = np.zeros(200)
     coarse[50], coarse[120:122] = 0.005, 0.005
+    burst = np.where(abs(np.arange(200) - 100) < 4, shaking, 0.0)
+    off = 5 * SINE
+    off[50] += 0.4
     noise = 1e-3 * np.random.default_rng(0).standard_t(2, 200)
-    for position in (ramp, 5 * ramp, kick, shaking, coarse, np.round(SINE, 1), SINE + noise):
+    every = (ramp, 5 * ramp, kick, shaking, burst, off, coarse, np.round(SINE, 1), SINE + noise)
+    for position in every:
         stream, notes = glitched(position, {})
         np.testing.assert_array_equal(stream.position[:, 0], position)
         assert not notes

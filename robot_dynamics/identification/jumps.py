@@ -21,8 +21,8 @@ NEARBY = 6
 """Number of steps on either side that are nearby"""
 GLITCH = 0.1
 """s: the longest glitch, though three messages at least"""
-SAME = 0.01
-"""Share of a jump by which its return may differ"""
+RETURNED = 0.5
+"""Share of a jump that is left, at most, after its return"""
 TRIED = 8
 """Jumps among which the return is looked for"""
 
@@ -78,22 +78,23 @@ def _usual(steps: Floats) -> tuple[Floats, Floats]:
 def _glitches(
     time: Floats, position: Floats, usual: Floats, most: Floats
 ) -> Iterator[tuple[int, int]]:
-    """(begin, end) of the messages from each jump to its return to where the joint moved on."""
+    """(begin, end) of the messages from each jump to its return."""
     jumps = np.flatnonzero(np.abs(np.diff(position) - usual) > most).tolist()
     returned = -1
     for k, jump in enumerate(jumps):
         if jump < returned:
             continue
         before = usual[max(jump - NEARBY, 0)]
-        off = position[jump + 1] - position[jump] - before
+        off = abs(position[jump + 1] - position[jump] - before)
         for back in jumps[k + 1 : k + 1 + TRIED]:
-            count = back - jump
-            if count > 3 and time[back] - time[jump] > GLITCH:
+            count = back + 1 - jump
+            if count > 4 and time[back] - time[jump] > GLITCH:
                 break
-            left = position[back + 1] - position[jump] - (count + 1) * before
+            # it moves on as before, or as after
+            left = abs(position[back + 1] - position[jump] - count * before)
             after = usual[min(back + NEARBY, len(usual) - 1)]
-            slack = most[jump] + most[back] + SAME * abs(off) + (count + 1) * abs(after - before)
-            if abs(left) <= min(slack, abs(off) / 2):
+            way = most[jump] + most[back] + count * abs(after - before)
+            if left <= min(way, RETURNED * off):
                 yield jump + 1, back + 1
                 returned = back + 1
                 break
