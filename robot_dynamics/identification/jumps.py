@@ -41,6 +41,8 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
     example = ""
     for j, name in enumerate(stream.names):
         steps = np.diff(position[:, j])
+        if 2 * np.abs(steps).max(initial=0.0) <= LEAST:
+            continue  # no two of them differ by more
         usual, most = _usual(steps)
         whole = turns[j] * TURN * np.sign(steps - usual)
         # with a whole turn a step is as usual again

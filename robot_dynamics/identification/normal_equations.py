@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -140,10 +140,13 @@ class NormalEquations:
         """
         kept = np.ones(len(self.count))
         kept[joints] = 0.0
-        return NormalEquations(
-            self.gram * kept[:, None, None], self.moment * kept[:, None], self.square * kept,
-            self.count * kept, self.noise * kept, self.independent * kept, self.pulled * kept,
-        )  # fmt: skip
+        return self._times(
+            kept,
+            count=self.count * kept,
+            noise=self.noise * kept,
+            independent=self.independent * kept,
+            pulled=self.pulled * kept,
+        )
 
     @property
     def sigma(self) -> Floats:
@@ -159,10 +162,7 @@ class NormalEquations:
         """
         more = np.fmax(self.sigma, sigma)
         share = np.where(self.count > 0, (self.sigma / np.maximum(more, 1e-300)) ** 2, 1.0)
-        return NormalEquations(
-            self.gram * share[:, None, None], self.moment * share[:, None], self.square * share,
-            self.count, self.noise / share, self.independent, self.pulled,
-        )  # fmt: skip
+        return self._times(share, noise=self.noise / share)
 
     def worked(self, unknowns: Unknowns) -> Floats:
         """(n,): √(Σ q̇² Σ τ²) of each joint's samples, the most that it may have worked; 0 if it
@@ -184,10 +184,13 @@ class NormalEquations:
         """The equations whose information gives an estimate's deviations: each joint's samples
         count as many as are independent."""
         share = np.where(self.count > 0, self.independent / np.maximum(self.count, 1e-300), 0.0)
-        return NormalEquations(
-            self.gram * share[:, None, None], self.moment * share[:, None], self.square * share,
-            self.independent, self.noise * share, self.independent, self.pulled,
-        )  # fmt: skip
+        return self._times(share, count=self.independent, noise=self.noise * share)
+
+    def _times(self, share: Floats, **others: Floats) -> NormalEquations:
+        """The equations with each joint's weights multiplied by its share (n,), and other fields
+        replaced."""
+        gram, moment = self.gram * share[:, None, None], self.moment * share[:, None]
+        return replace(self, gram=gram, moment=moment, square=self.square * share, **others)
 
     def together(self, unknowns: Unknowns, wider: Floats | float = 1.0) -> Equations:
         """The normal equations of all joints together.
@@ -202,8 +205,7 @@ class NormalEquations:
         for j, places in enumerate(unknowns.places):
             gram[:, places[:, None], places] += share[j] * self.gram[:, j]
             moment[:, places] += share[j] * self.moment[:, j]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            sigma = np.sqrt(self.noise / self.count / share)
+        sigma = self.sigma / np.sqrt(share)
         return Equations(gram, moment, self.square @ share, self.count, sigma)
 
     def bent(self, unknowns: Unknowns, covariance: Floats) -> Floats:
@@ -432,22 +434,29 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
     first = np.concatenate([np.arange(len(each)) < len(each) / 2 for each in thin])[:, None]
 
+    springs = np.array(unknowns.springs, dtype=int)
+    x, sigma, weights, _ = robust(prior, rows, usable, springs)
+
     def unseen(held: Indices) -> Floats:
         """The residuals (n,) of the second halves."""
-        residual = np.abs(robust(prior, rows, usable & first, held)[3])
+        residual = np.abs(robust(prior, rows, usable & first, held, weights * first)[3])
         halves = zip(residual.T, (usable & ~first).T, strict=True)
         return np.array([_median(own[good]) if good.any() else 0.0 for own, good in halves])
 
-    springs = np.array(unknowns.springs, dtype=int)
     pulled = np.zeros(usable.shape[1], dtype=bool)
+    held = springs
     if len(springs):
         pulled = unseen(springs) > PULLED * unseen(())
-    held = springs[~pulled[: len(springs)]]
-    x, sigma, weights, _ = robust(prior, rows, usable, held)
+    if pulled.any():
+        held = springs[~pulled[: len(springs)]]
+        x, sigma, weights, _ = robust(prior, rows, usable, held)
     level = _level(rows, usable)
     # the more degrees of freedom the fit takes, the less its residuals tell of the noise
-    taken = _degrees(prior, rows, weights, held) / np.maximum((weights * sigma**2).sum(axis=0), 1.0)
-    sigma = np.hypot(sigma, ASSUMED * level * np.sqrt(np.maximum(taken - TAKEN, 0.0)))
+    count = np.maximum((weights * sigma**2).sum(axis=0), 1.0)
+    most = np.array([len(bodies) + unknowns.width for bodies, _ in unknowns.independent])
+    if (most > TAKEN * count).any():
+        taken = _degrees(prior, rows, weights, held) / count
+        sigma = np.hypot(sigma, ASSUMED * level * np.sqrt(np.maximum(taken - TAKEN, 0.0)))
     # static friction may take any part of the torque of a joint that stands still
     squares = sum((each.qd**2).sum(axis=0) for each in thin)
     for j, name in enumerate(unknowns.joints):
