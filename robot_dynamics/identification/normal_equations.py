@@ -29,7 +29,9 @@ CHUNK = 2048
 BLOCK = 256
 """Samples whose regressor fits into a core's cache"""
 PASSES = 5
-"""Iterations of reweighting"""
+"""Largest number of iterations of reweighting; three are usual"""
+SETTLED = 0.01
+"""Relative change of the noise below which they end"""
 ENOUGH = 2400
 """Samples from which the weights are determined"""
 BIWEIGHT = 4.685
@@ -439,13 +441,15 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
 
     def unseen(held: Indices) -> Floats:
         """The residuals (n,) of the second halves."""
-        residual = np.abs(robust(prior, rows, usable & first, held, weights * first)[3])
-        halves = zip(residual.T, (usable & ~first).T, strict=True)
-        return np.array([_median(own[good]) if good.any() else 0.0 for own, good in halves])
+        x = fitted(*halves, prior, held)
+        residual = np.abs(np.concatenate([each.residual(x) for each in rows]))
+        others = zip(residual.T, (usable & ~first).T, strict=True)
+        return np.array([_median(own[good]) if good.any() else 0.0 for own, good in others])
 
     pulled = np.zeros(usable.shape[1], dtype=bool)
     held = springs
     if len(springs):
+        halves = _summed(rows, weights * first).together()
         pulled = unseen(springs) > PULLED * unseen(())
     if pulled.any():
         held = springs[~pulled[: len(springs)]]
@@ -534,6 +538,7 @@ def robust(
     if start is not None:
         weights = start
     for _ in range(PASSES if start is None else 1):
+        before = sigma.copy()
         x = fitted(*_summed(rows, weights).together(), prior, held)
         residual = np.concatenate([each.residual(x) for each in rows])
         for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
@@ -542,6 +547,8 @@ def robust(
                 sigma[j] = max(1.4826 * _median(own), FLOOR * level[j])
         u = residual / (BIWEIGHT * sigma)
         weights = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / sigma**2
+        if np.abs(sigma / before - 1.0).max() < SETTLED:
+            break
     return x, sigma, weights, residual
 
 

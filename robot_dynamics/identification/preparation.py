@@ -629,14 +629,15 @@ def filtered(
         pad = min(len(time) - 1, 3 * spoiled)
 
         smooth = Smoothing(sections, pad, qd)
-        q, qd = smooth(np.nan_to_num(q)), smooth(np.nan_to_num(qd))
+        missing = ~np.isfinite(tau)
+        q, qd, tau = np.split(smooth(np.nan_to_num(np.hstack([q, qd, tau]))), 3, axis=1)
+        tau[missing] = np.nan
         smoothing = replace(smooth, qd=qd)
         if kept is None:
             friction = _all_columns(qd, smooth, turns)
         else:
             friction = _few_columns(qd, smooth, turns)
         friction[..., STIFFNESS] = q
-        tau = np.where(np.isfinite(tau), smooth(np.nan_to_num(tau)), np.nan)
         usable = _eroded(usable, spoiled)
         step = max(1, int(1.0 / (THINNING * cutoff * period)))
     qdd = differences(qd, period)
