@@ -40,7 +40,7 @@ class Change:
     value: Any
     """Text; values by name; (link, Inertial); or the link on which wrenches will act"""
     sender: Any = None
-    """Any object that the caller wants to find again in the outcome"""
+    """Any object that the caller wants back in the outcome"""
 
 
 class Outcome(NamedTuple):
