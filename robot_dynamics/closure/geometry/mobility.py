@@ -116,8 +116,9 @@ def given_home(geometry: LoopGeometry) -> Floats:
 
 def explore(geometry: LoopGeometry) -> Mobility | Mend:
     """Find the degrees of freedom and the redundant rows, and correct home to close the loops.
-It returns a `Mend` if home is far from closed but a search closes it, if there are loose
-motions that do no work, or if there are redundant motors.
+
+    It returns a `Mend` if home is far from closed but a search closes it, if there are loose
+    motions that do no work, or if there are redundant motors.
 
     Raises:
         DescriptionError: home does not give all joints or can't be closed; the actuated joints are

@@ -136,10 +136,9 @@ def march(
     most: int = MAX_STEPS,
 ) -> tuple[float, bool]:
     """Advance along a path in steps that are halved when refused, and grow again when accepted.
-advance: a function of the fraction reached and a step, which returns (whether it was
-    accepted, its length).
+
     Args:
-        advance: from the fraction reached and a step to (whether it was accepted, its length).
+        advance: (fraction reached, step) → (whether it was accepted, its length).
         longest, least: step lengths as fractions of the way; below `least` the path is given up.
         most: number of steps to try.
 
