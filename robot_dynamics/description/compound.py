@@ -36,8 +36,8 @@ def parts_of(kind: str, axes: object, where: Place) -> tuple[str, ...]:
     """The parts of a compound joint, whose rotation axes may be given in another order.
 
     Args:
+        kind: a key of PARTS.
         axes: letters such as `zy`, from the parent outwards; None: the default ones.
-        axes: letters such as `zy`, in order from the parent; None: the default ones.
         where: the joint, for messages.
 
     Raises:

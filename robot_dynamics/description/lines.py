@@ -83,8 +83,8 @@ def yaml_line(text: str, path: Iterable[Step]) -> int | None:
     """The line of the last step of a path that is found in a YAML file.
 
     Args:
+        text: of the file.
         path: the path to an element; steps that are not found are skipped.
-        path: the way to an element; steps that are not found are skipped.
     """
     root = _composed(text)
     nodes, line = [root], None

@@ -66,8 +66,8 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
     """The mechanism of an SDF file or text.
 
     Args:
+        source: the path, or the text.
         where: how messages refer to it.
-        where: what messages call it.
         strict: raise an error instead of warnings.
 
     Raises:
