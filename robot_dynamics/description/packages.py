@@ -15,7 +15,7 @@ from ..errors import DescriptionError
 
 MANIFEST = "package.xml"
 MOST_BYTES = 100_000
-"""The most bytes of a manifest that are searched for its package's name"""
+"""Largest number of bytes of a manifest that are searched for its package's name"""
 
 
 def share(package: str, reference: str, near: Path | None = None) -> Path:

@@ -158,7 +158,7 @@ def composed(
     def is_true(name: str) -> bool:
         return value(name).lower() == "true"
 
-    # an empty argument leaves the parameter file's value in force
+    # an empty argument leaves the parameter file's value in effect
     chosen: dict[str, Any] = {
         name: ParameterValue(value(name), value_type=str)
         for name in ("description", "formulation")

@@ -161,7 +161,7 @@ class RobotChanges:
         return self._builder.refused_description
 
     def clear(self, reason: str) -> None:
-        """Discard all changes that are not in force yet, and refuse their requests.
+        """Discard all changes that are not in effect yet, and refuse their requests.
 
         Args:
             reason: the reason in the responses.
