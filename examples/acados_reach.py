@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A six-axis arm's model for acados, and a reach by model predictive control with it.
+"""A six-axis arm's model for acados, and an optimal reach computed with it.
 
-acados takes a model as an implicit equation, so that inverse dynamics are one as they stand:
-no mass matrix is inverted.
+acados accepts models as implicit equations, so inverse dynamics can be used directly: no mass
+matrix is inverted.
 
     0 = [q̇ - d/dt q;  D(q) d/dt q̇ + C(q, q̇) q̇ + g(q) + friction(q, q̇) - τ]      x = [q; q̇], u = τ
 
-Run it: python examples/acados_reach.py. Where acados (docs.acados.org) is not installed, the model
-is made, and that is said; nothing is solved.
+Run it: python examples/acados_reach.py. Without acados (docs.acados.org), only the model is made,
+and the output says so; nothing is solved.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ import robot_dynamics as rd
 HORIZON, STAGES = 0.8, 40  # s
 START = np.array([0.0, -0.8, 1.2, 0.0, 0.6, 0.0])
 END = np.array([0.4, -1.1, 1.4, 0.3, 0.4, 0.2])
-NAME = "six_axis"  # of the C that acados generates
+NAME = "six_axis"  # name of the C code that acados generates
 
 
 def expressions(mechanism: rd.Mechanism) -> dict[str, casadi.SX]:
-    """x (2n,), xdot (2n,), u (n,), and implicit (2n,), which is zero, or explicit = xdot."""
+    """x (2n,), xdot (2n,), u (n,), implicit (2n,), which is zero, and explicit (2n,), equal to
+    xdot."""
     functions = rd.functions(mechanism, "casadi", friction_smoothing=0.05)
     n = len(functions.joint_names)
     q, qd, rate, qdd, tau = (casadi.SX.sym(name, n) for name in ("q", "qd", "rate", "qdd", "tau"))
@@ -58,7 +59,8 @@ def acados_model(mechanism: rd.Mechanism) -> Any:
 
 
 def solve(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """x (STAGES + 1, 2n) and tau (STAGES, n) of the reach; acados's C goes to the folder."""
+    """x (STAGES + 1, 2n) and tau (STAGES, n) of the reach; acados writes its C code to the
+    folder."""
     from acados_template import AcadosOcp, AcadosOcpSolver
 
     mechanism = rd.load("package://robot_dynamics/urdf/six_axis.urdf")

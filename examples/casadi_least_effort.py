@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of a six-axis arm between two poses with the least effort, torques within limits.
+"""The motion of a six-axis arm between two poses with the least effort, within torque limits.
 
-Direct collocation by the trapezoidal rule; IPOPT comes with the wheel of CasADi.
+Direct collocation by the trapezoidal rule; IPOPT is part of CasADi's wheel.
 Run it: python examples/casadi_least_effort.py
 """
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient of a tracking cost by the gains of a PD controller, through many rollouts at once.
+"""The gradient of a tracking cost with respect to a PD controller's gains, over many rollouts at
+once.
 
-Each robot starts elsewhere and is 10 % heavier or lighter than its model, which feeds forward.
+Each robot starts at another position and is up to 10 % heavier or lighter than the model, which
+provides the feed-forward torques.
 Run it: python examples/jax_gains.py
 """
 

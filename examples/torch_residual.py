@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network that learns what the model does not explain of measured torques.
+"""A network that learns the part of measured torques that the model does not explain.
 
-The "robot" has friction of a kind that the model does not know. The network sees q and qd; the
-model stays what it is, so that little is left to learn.
+The "robot" has friction of a kind that the model lacks. The network sees q and qd; the model stays
+unchanged, so that little is left to learn.
 Run it: python examples/torch_residual.py
 """
 

@@ -45,7 +45,7 @@ _LAZY = {
     "from_pinocchio": "description",
     "functions": "libraries",
 }
-"""Imported when first used, so that a program pays for what it needs alone"""
+"""Name → module, imported on first use, so that a program pays only for what it needs"""
 
 __all__ = [
     "BackendError",

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 LONGEST = 1000
-"""Most characters in a message"""
+"""Largest number of characters in a message"""
 
 MOST_NAMES = 20
-"""Most names of a list that a message repeats"""
+"""Largest number of names of a list that a message repeats"""
 
 
 def one_line(text: object, most: int = LONGEST) -> str:
     """The text in one line of at most `most` printable characters; other characters are escaped."""
     found = str(text)
-    # what will be left out need not be processed either
+    # what is cut off need not be processed
     line = " ".join(found[: 2 * most].split())
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     if len(line) <= most and len(found) <= 2 * most:
@@ -49,20 +49,20 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = MOST_NAMES
 _SHORT.maxlong = 60
 _SHORT.maxlevel = 2
 LONGEST_VALUE = 200
-"""Most characters of a value that a message repeats"""
+"""Largest number of characters of a value that a message repeats"""
 
 
 def shown(value: object) -> str:
     """The value's `repr`, shortened."""
     try:
         return one_line(_SHORT.repr(value), LONGEST_VALUE)
-    # a value's own repr may raise anything, as that of a number of 5,000 digits does
+    # a value's own repr may raise any error, like that of a number of 5,000 digits
     except Exception:  # noqa: BLE001
         return f"a {type(value).__name__} that can't be shown"
 
 
 class Named(NamedTuple):
-    """An element of a description that is known by its name, such as a link or a joint."""
+    """An element of a description that is identified by its name, such as a link or a joint."""
 
     kind: str
     name: str
@@ -73,13 +73,13 @@ Step = str | int | Named
 
 
 class Place(str):
-    """A place in a document as messages write it, with the path that leads there.
+    """A place in a document as messages write it, with the path that leads to it.
 
     `Place("arm.yaml").named("link", "upper") / "inertia" / "ixx"` reads
     `arm.yaml: link 'upper': inertia.ixx`.
 
     Attributes:
-        document: what messages call the document, usually the name of its file.
+        document: how messages refer to the document, usually the name of its file.
         path: the steps from the document's root.
     """
 
@@ -95,7 +95,7 @@ class Place(str):
         return made
 
     def __truediv__(self, step: Step) -> Place:
-        """The place one step further in."""
+        """The place one step further inside."""
         if isinstance(step, Named):
             words = f": {step.kind} {step.name!r}"
         elif isinstance(step, int):
@@ -110,11 +110,11 @@ class Place(str):
         return self / Named(kind, name)
 
     def __add__(self, words: str) -> Place:
-        """The same place with more words behind it."""
+        """The same place with these words appended."""
         return Place(f"{self}{words}", self.document, self.path)
 
     def at(self, *steps: Step) -> Place:
-        """The place further in, in the same words."""
+        """The place that further steps lead to, in the same words."""
         return Place(str(self), self.document, (*self.path, *steps))
 
 
@@ -156,7 +156,7 @@ class DescriptionError(RobotDynamicsError):
 
     @property
     def place(self) -> Place:
-        """Where in the description; its path is empty if that is not known."""
+        """The place in the description; its path is empty if it is not known."""
         return Place(self.name)
 
 
@@ -216,7 +216,7 @@ _Error = TypeVar("_Error", bound=RobotDynamicsError)
 
 
 def wrong(error: type[_Error], name: str, value: object, expected: str) -> _Error:
-    """An error with the message that all have in common: `name: found value, expected …`."""
+    """An error in the common form: `name: found value, expected …`."""
     return error(
         f"{name}: found {shown(value)}, expected {expected}",
         name=name,

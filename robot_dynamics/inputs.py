@@ -48,7 +48,7 @@ def _has_truth(x: Any) -> bool:
 
 
 def _has_mask(x: Any) -> bool:
-    """Is an entry of x masked? NumPy would use the number behind the mask."""
+    """Is an entry of x masked? NumPy would use the number under the mask."""
     if isinstance(x, (list, tuple)):
         return not _PLAIN.issuperset(map(type, x)) and any(map(_has_mask, x))
     return bool(np.ma.is_masked(x))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m robot_dynamics.node`: the feed-forward node, by the name it is known by."""
+"""`python -m robot_dynamics.node`: the feed-forward node under its customary name."""
 
 from __future__ import annotations
 

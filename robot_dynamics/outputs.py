@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of commands: a record of kinds defines how it is read and its JSON Schema.
+"""The output of commands: a record of kinds defines both how it is read and its JSON Schema.
 
 `joints` are always the names in the order of q, qd and qdd, and `actuated` those in the order of
 the torques. A number that is not finite is null in JSON.
@@ -25,10 +25,10 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of value; called with words, the same kind with a description.
+    """One kind of value. Called with words, it returns the same kind with a description.
 
-    A record takes a value from an object's attribute of its own name unless `of` says otherwise,
-    and from the key of its own name in a mapping or among the further arguments of `read`.
+    A record takes a value from the attribute of an object with the record's name for it, unless
+    `of` says otherwise, or from the key of this name in a mapping or in the keywords of `read`.
     """
 
     schema: Schema
@@ -36,13 +36,13 @@ class Kind:
     source: Source | None = None
     may_miss: bool = False
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """Those of a record's values"""
+    """The kinds of a record's values"""
 
     def __call__(self, words: str = "") -> Kind:
         return replace(self, schema=self.schema | ({"description": words} if words else {}))
 
     def of(self, source: Source) -> Kind:
-        """The same kind, of which an object has the value here."""
+        """The same kind, whose value an object has at this source."""
         return replace(self, source=source)
 
     def listed(self, words: str = "", **more: int) -> Kind:
@@ -51,7 +51,7 @@ class Kind:
         return Kind(schema, lambda values: [self.read(each) for each in plain(values)])(words)
 
     def by_name(self, words: str = "") -> Kind:
-        """An object of such values, of a mapping or of a list of what has names."""
+        """An object of such values by name, from a mapping or from a list of things with names."""
 
         def read(values: Any) -> dict[str, Any]:
             if not isinstance(values, Mapping):
@@ -65,11 +65,11 @@ class Kind:
         return replace(self, schema={"anyOf": [{"type": "null"}, self.schema]})
 
     def maybe(self) -> Kind:
-        """Such a value, which may be missing: None means that it is."""
+        """Such a value, which may be missing, as None means."""
         return replace(self, may_miss=True)
 
     def found(self, owner: Any, name: str) -> Any:
-        """The value of this name that an object or a mapping has."""
+        """The value of this name in an object or a mapping."""
         if isinstance(owner, Mapping):
             return owner.get(name) if self.may_miss else owner[name]
         source = self.source or name
@@ -110,7 +110,7 @@ MODEL = {
     "joints": JOINTS.of("joint_names"),
     "actuated": ACTUATED.of("actuated_names"),
 }
-"""As `InverseDynamics` has them"""
+"""The attributes of `InverseDynamics` that several outputs have"""
 NOTES = TEXT.listed("remarks for the user")
 FILES = TEXT.by_name("files written, by kind")
 MATRIX = NUMBER.listed().listed()
@@ -138,6 +138,6 @@ def finite(value: Any) -> Any:
         return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite(each) for each in value]
-    if hasattr(value, "tolist"):  # an array, or a number of one
+    if hasattr(value, "tolist"):  # an array, or a NumPy number
         return finite(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -32,14 +32,14 @@ def unnoticed(quantity: str, body: int, value: Array) -> Array:  # noqa: ARG001
 
 
 _ROUNDING = 1e-15
-"""An entry of a rotation matrix that differs less than this from 0 or ±1 is a rounded 0 or ±1."""
+"""An entry of a rotation matrix that is nearer than this to 0 or ±1 is a rounded 0 or ±1."""
 
 
 LEVEL = 1e-12
 """If the horizontal part of the x axis is shorter than this, it is rounding: yaw is undetermined"""
 
 MOST_EXP = 709.782712893384
-"""The largest x whose exp(x) is a float"""
+"""The largest x for which exp(x) is a finite float"""
 
 
 def _function(name: str, x: Scalar) -> Scalar:
@@ -239,7 +239,7 @@ def rotation_about(axis: Array, angle: Scalar) -> Array:
 
 
 def shortest_turn(angle: Floats) -> Floats:
-    """The same turn (rad) without whole turns, from -π to π."""
+    """The angle (rad) without whole turns, from -π to π."""
     return np.asarray(angle - 2 * np.pi * np.round(angle / (2 * np.pi)))
 
 

@@ -7,8 +7,8 @@ PACKAGE = "robot_dynamics"
 
 
 def version() -> str:
-    """As 0.1.0; `unknown` where it is imported from where it was not installed."""
-    # importing it takes as long as importing Click
+    """Such as 0.1.0; `unknown` if the package is imported without being installed."""
+    # this import takes as long as that of Click
     from importlib import metadata
 
     try:

@@ -23,10 +23,10 @@ STATES = 5
 NEAR_HOME = 0.01
 """rad or m: how far the states of a closed chain may be from home"""
 LEAST_SCALE = 1e-6
-"""Smallest scale of a joint relative to the largest joint's: smaller torques are rounding errors"""
+"""Smallest scale of a joint relative to the largest scale: smaller torques are rounding errors"""
 LARGEST_COMPILED = 12
-"""Number of bodies above which only newton_euler, the default, is compiled for this: the other
-formulations run as generated Python for open chains, and are left out for closed ones"""
+"""Number of bodies above which only newton_euler, the default, is compiled for the comparison: the
+other formulations run as generated Python for open chains, and are left out for closed ones"""
 
 
 KINDS = {
@@ -104,5 +104,5 @@ def _reference(mechanism: Mechanism) -> tuple[tuple[Floats, Floats, Floats], Flo
         return tau
 
     scale = np.sum([np.abs(torques(term)).sum(axis=0) for term in TERMS], axis=0)
-    least = LEAST_SCALE * scale.max(initial=0.0) or 1.0  # a robot without any torque
+    least = LEAST_SCALE * scale.max(initial=0.0) or 1.0  # a robot without torques
     return (q, qd, qdd), torques(*TERMS), np.maximum(scale, least)

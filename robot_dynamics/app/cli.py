@@ -32,7 +32,7 @@ class Commands(click.Group):
         ctx: click.Context,  # noqa: ARG002
         cmd_name: str,
     ) -> click.Command | None:
-        """The `command` of the module with this name, or None if there is no such module."""
+        """The `command` of the module with this name; None: there is no such module."""
         if cmd_name not in COMMANDS:
             return None
         found: click.Command = import_module(f"{__package__}.commands.{cmd_name}").command
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         print("robot_dynamics: stopped", file=sys.stderr)
         return STOPPED
-    except OSError as error:  # the output: a pipe that nobody reads any more, a full disk
+    except OSError as error:  # the output: a pipe that nobody reads any longer, a full disk
         print_nothing_more()
         if isinstance(error, BrokenPipeError):
             return 0
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _words(error: click.ClickException) -> str:
-    """What is wrong with a command line, and where to read what would be right."""
+    """What is wrong with a command line, and where to read about correct usage."""
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Argument):
         error.param_hint = error.param.human_readable_name  # its name, not all its choices
     words = one_line(error.format_message())

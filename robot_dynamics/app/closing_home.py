@@ -27,7 +27,8 @@ MOST_TIPS = 4
 STILL = 1e-9
 """rad or m: a joint that moved by less than this has not moved"""
 FLAT = 1e-3
-"""Share of its extent by which a robot may deviate from a plane that is viewed perpendicularly"""
+"""Fraction of its extent by which a robot may deviate from a plane that is viewed
+perpendicularly"""
 WIDTH = 2.7
 """The width of one picture, inches"""
 ABREAST = 4
@@ -65,8 +66,8 @@ def close(
         source: a YAML file.
         out: the file for the description with the closed home, which may be `source` itself; None:
             it is not written.
-        mode: the number of the assembly mode, from 1 on; None: the first, which is the one nearest
-            to `near`, or, without `near`, the one found from the given home.
+        mode: the number of the assembly mode, counted from 1; None: the first, which is the one
+            nearest to `near`, or, without `near`, the one found from the given home.
         picture: the file for a drawing of all modes side by side (PNG, SVG, PDF); None: none.
 
     Raises:
@@ -161,7 +162,7 @@ def undecided_note(mechanism: Mechanism, alike: Sequence[int]) -> str:
 
     Args:
         mechanism: the robot.
-        alike: the numbers of these modes, from 1 on.
+        alike: the numbers of these modes, counted from 1.
     """
     which = f"modes {listed(map(str, alike), 8)}"
     doubt = (

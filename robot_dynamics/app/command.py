@@ -49,7 +49,7 @@ class Command(click.Command):
     Args:
         args, options: those of `click.Command`.
         output: where in this package the kind of its result is; default: the OUTPUT of its own
-            module. It is imported for its schema alone.
+            module. It is only imported for its schema.
         examples: command lines for `--help`, without `robot_dynamics`.
     """
 

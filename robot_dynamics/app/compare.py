@@ -25,7 +25,7 @@ from . import gears, tables
 LARGEST_LAGRANGE_EULER = 10
 """Number of bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""
 SMALLEST_SHARE = 1e-3
-"""Share of the default motion below which a motion is too small for a comparison"""
+"""Fraction of the default motion below which a motion is too small for a comparison"""
 
 _SHARES = NULLABLE.listed().by_name()
 OUTPUT = record(
@@ -111,7 +111,7 @@ def within_reach(
 ) -> tuple[float, tuple[Floats, Floats, Floats]]:
     """Halve a motion until its loops can be closed in all states.
 
-    q - q[0], qd and qdd are all multiplied by the same share, and the duration stays the same.
+    q - q[0], qd and qdd are all multiplied by the same factor, and the duration stays the same.
 
     Args:
         mechanism: the robot.
@@ -121,10 +121,10 @@ def within_reach(
         backend: as in `InverseDynamics`.
 
     Returns:
-        the share, and the states (q, qd, qdd).
+        the factor, and the states (q, qd, qdd).
 
     Raises:
-        ClosureError: not even a small share can be closed.
+        ClosureError: not even a small fraction of the motion can be closed.
     """
     dynamics = InverseDynamics(mechanism, backend=backend)
     share = 1.0

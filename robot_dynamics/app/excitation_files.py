@@ -25,7 +25,7 @@ def save(found: Excitement, out: Path) -> dict[str, Path]:
 
     Args:
         found: the motion.
-        out: the YAML file; the others have the same name with other endings.
+        out: the YAML file; the others have the same name with other extensions.
 
     Returns:
         the files by their kind: motion, table and picture.

@@ -20,7 +20,7 @@ RATIOS: Floats = np.geomspace(1.0, 200.0, 47)
 SPEEDS = (0.25, 0.5, 1.0, 2.0)
 """Factors on the speed of the motion along the same path"""
 WORTH = 0.01
-"""Error, as a share of the largest torque, above which the full model is worthwhile"""
+"""Error, as a fraction of the largest torque, above which the full model is worthwhile"""
 SHOWN = (1, 2, 5, 10, 20, 50, 100, 200)
 """The gear ratios in the table"""
 
@@ -36,7 +36,7 @@ class GearErrors:
     """(s, r) for SPEEDS and RATIOS; "as described", and "balanced" if some rotors are unbalanced"""
 
     def worth(self) -> dict[str, list[float | None]]:
-        """By kind of rotor and speed, the ratio above which the error exceeds WORTH, or None."""
+        """By kind of rotor and speed, the ratio above which the error exceeds WORTH; None: none."""
         return {name: [_first(row) for row in rows] for name, rows in self.errors.items()}
 
 
@@ -153,7 +153,7 @@ def _errors(mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats) -> Floats:
 
 
 def _first(errors: Floats) -> float | None:
-    """The ratio above which the error exceeds WORTH up to the last ratio, or None."""
+    """The smallest ratio from which on the error always exceeds WORTH; None: none."""
     below = np.flatnonzero(errors <= WORTH)
     first = int(below[-1]) + 1 if len(below) else 0
     return float(RATIOS[first]) if first < len(RATIOS) else None

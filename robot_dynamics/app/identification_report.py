@@ -55,7 +55,7 @@ def write(result: Identification | ClosedIdentification, folder: Path) -> dict[s
         folder: an existing folder.
 
     Returns:
-        the files by what they are.
+        the files by their kind.
 
     Raises:
         InputError: the folder cannot be written to.
@@ -92,7 +92,7 @@ def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Pa
         robot: the last model.
 
     Returns:
-        the files by what they are.
+        the files by their kind.
 
     Raises:
         InputError: the folder cannot be created or written to.

@@ -19,9 +19,9 @@ FAR = 3.0
 """Robot lengths: the largest plausible distance of a centre of mass from its frame, and the largest
 plausible radius of gyration"""
 LIMBS = 2
-"""The number of legs or wheels with which a robot may walk or roll"""
+"""The smallest number of legs or wheels with which a robot may walk or roll"""
 LIMB = 3
-"""The least number of joints of a leg"""
+"""The smallest number of joints of a leg"""
 
 
 def oddities(mechanism: Mechanism, where: str) -> Iterator[str]:
@@ -40,7 +40,7 @@ def oddities(mechanism: Mechanism, where: str) -> Iterator[str]:
 
 
 def _weighs_nothing(mechanism: Mechanism, link: Link) -> bool:
-    """Does the link lack mass and inertia, and is it not merely one of several joints at the same
+    """Does the link lack mass and inertia, without being merely one of several joints at the same
     point, as in a universal joint or a wrist?"""
     if not link.inertial.is_nothing:
         return False
@@ -108,8 +108,8 @@ def _of(name: str, link: Link) -> str:
 
 
 def notes(mechanism: Mechanism) -> Iterator[str]:
-    """Remarks on what may well be intended, one line each: legs or wheels on a base that is assumed
-    to be fixed."""
+    """Remarks on what may well be intended, one line each: legs or wheels on a base that is taken
+    as fixed."""
     tree = lumped(mechanism)
     if tree.loops:
         return

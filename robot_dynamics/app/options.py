@@ -91,7 +91,7 @@ def gathered(argument: str, *options: Decorator, **parsers: Callable[[Any], Any]
 
 
 def one_a_joint(name: str, help: str) -> Decorator:
-    """An option that takes a number for each joint; see `vector`.
+    """An option that takes one number per joint; see `vector`.
 
     Args:
         name: the option's name without dashes.
@@ -147,7 +147,7 @@ def vector(
         default: without the option, the value for each joint, or a list of all values.
 
     Raises:
-        InputError: the numbers are not finite, or their number is not that of the joints.
+        InputError: a number is not finite, or there is not one number per joint.
     """
     from ..description.fields import number
 

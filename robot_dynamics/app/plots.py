@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's pictures. matplotlib is only imported to draw one; no display is needed."""
+"""The package's pictures. matplotlib is imported only to draw one; no display is needed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STYLE: dict[Any, Any] = {
     "figure.dpi": 100.0,
     "savefig.dpi": 150.0,
     "svg.fonttype": "none",
-    "svg.hashsalt": "robot_dynamics",  # the same file every time
+    "svg.hashsalt": "robot_dynamics",  # always the same file
     "path.simplify": False,
 }
 
@@ -82,7 +82,7 @@ def figure(
     """A figure with axes, which needs no display.
 
     Args:
-        rows, columns: of axes.
+        rows, columns: the numbers of rows and columns of axes.
         width, height: inches.
         layout: matplotlib's layout engine.
         options: further arguments of matplotlib's `Figure.subplots`.
@@ -257,8 +257,8 @@ def _legend(drawing: Any, tracks: Sequence[Track]) -> None:
 def comparison(path: Path, title: str, compared: Comparison) -> Path:
     """Draw each joint's torque with full rotors, and the error of each simpler model.
 
-    In the upper row, all formulations would be the same line; the lower row is logarithmic, which
-    shows both rounding and the models' errors.
+    In the upper row, all formulations would be the same line; the lower row is logarithmic, to show
+    both rounding and the models' errors.
 
     Args:
         path: the file to write.
@@ -344,7 +344,7 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
 def excitation(path: Path, found: Excitement) -> Path:
     """Draw position, rate, acceleration and effort of every joint as fractions of their limits.
 
-    Positions are measured from the middle of the range, which makes ±1 the limit everywhere;
+    Positions are measured from the middle of the range, so that ±1 is the limit everywhere;
     efforts without a known limit are shown as fractions of their largest value.
 
     Args:

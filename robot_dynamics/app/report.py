@@ -137,7 +137,7 @@ def report(source: str, *, strict: bool = False) -> Output:
     """
     mechanism, found = survey(source, strict=strict)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ClosureWarning)  # the survey has them
+        warnings.simplefilter("ignore", ClosureWarning)  # the survey includes them
         found |= agreement(mechanism)
     return Output(found, text(found))
 

@@ -84,7 +84,7 @@ WIDTH, HEIGHT = 640.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 12.0, 46.0
 """The margins around its axes"""
 MOST_POINTS, MOST_DOTS = 700, 1200
-"""The most points and dots of a line: two per column of pixels show as much as all of them"""
+"""Largest number of points and dots of a line: two per column of pixels show as much as all"""
 
 
 def page(title: str, body: Iterable[str]) -> str:
@@ -264,7 +264,7 @@ def standalone(svg: str) -> str:
 
 
 def light(colour: str) -> str:
-    """One of COLOURS as on a light background, which `themed` replaces by a variable."""
+    """One of COLOURS on a light background, which `themed` replaces by a variable."""
     return COLOURS[colour][0]
 
 

@@ -12,12 +12,12 @@ from ..mechanism.shown import text_table
 
 
 def percent(value: float) -> str:
-    """A share as text, in per cent; NaN means not measured."""
+    """A fraction as text, in per cent; NaN means not measured."""
     return f"{100 * value:.1f} %" if math.isfinite(value) else "not measured"
 
 
 def digits(value: float, beside: float = 0.0) -> str:
-    """A number with four digits, or all digits before the decimal point.
+    """A number with four digits, or with all digits before the decimal point if there are more.
 
     Args:
         value: the number.
@@ -36,7 +36,7 @@ def table(rows: list[list[str]], left: int = 1) -> list[str]:
 
     Args:
         rows: the cells; the first row is the head.
-        left: number of columns that are aligned to the left; the others are aligned to the right.
+        left: number of left-aligned columns; the others are right-aligned.
     """
     lines, room = text_table(rows, left), _room()
     if room is not None and max(map(len, lines)) > room:
@@ -45,7 +45,7 @@ def table(rows: list[list[str]], left: int = 1) -> list[str]:
 
 
 def _room() -> int | None:
-    """The terminal's width in characters; None: the output does not go to a terminal."""
+    """The terminal's width in characters; None: the output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

@@ -2,7 +2,7 @@
 """Redundant sensors on passive joints: a better estimate, and detection of a faulty one.
 
 There are n_a + n_s readings for n_a degrees of freedom. The estimate is the closed configuration
-that fits the readings best; the residuals tell whether they are consistent.
+that fits the readings best; the residuals show whether they are consistent.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .geometry.path_following import ROUNDING
 THRESHOLD = 0.02
 """rad, or fractions of the mechanism's size: well-calibrated encoders disagree by less"""
 PATIENCE = 50
-"""Consistent readings in a row before a sensor is trusted again"""
+"""Consecutive consistent readings before a sensor is trusted again"""
 RECOVERY = 0.5
 """Fraction of the threshold within which a reading counts as consistent again"""
 CLEAR = 3.0
-"""A sensor is named as faulty only if leaving out any other one instead gives a residual at least
+"""A sensor is named as faulty only if leaving out any other one instead leaves a residual at least
 this many times as large"""
 _MAX_ITERATIONS = 20
 _DONE = 1e-12
@@ -54,7 +54,8 @@ class Fit:
 
     @property
     def residual(self) -> float:
-        """The largest distance of a reading used from the fit, rad or fractions of the size."""
+        """The largest distance between a reading that was used and the fit, rad or fractions of the
+        size."""
         return float(max(abs(self.left[self.used]), default=0.0))
 
 
@@ -174,7 +175,7 @@ class SensorMonitor:
         mechanism: a mechanism with loops and sensed joints.
         threshold: largest residual of consistent readings, rad or fractions of the mechanism's
             size.
-        patience: consistent readings in a row before a sensor is trusted again.
+        patience: consecutive consistent readings before a sensor is trusted again.
         backend: see `InverseDynamics`.
         model: the sensed model that computes the torques; it then continues from the configuration
             that the monitor found, so the loops are closed only once. None: the monitor makes its
@@ -219,7 +220,7 @@ class SensorMonitor:
 
     def _start(self) -> None:
         self._distrusted: dict[int, int] = {}
-        """By index of an excluded reading: how many in a row have been consistent again"""
+        """By index of an excluded reading: how many consecutive ones have been consistent again"""
         self._here = self.model.home.q_r
         """(n_r,) in the model's coordinates: the last fit, or closed at the motors' readings"""
 
@@ -289,7 +290,7 @@ class SensorMonitor:
         )
 
     def _sound(self, there: Mask) -> Mask:
-        """(k,): the readings that are there and trusted."""
+        """(k,): the readings that are present and trusted."""
         sound: Mask = there.copy()
         sound[list(self._distrusted)] = False
         return sound
@@ -300,7 +301,8 @@ class SensorMonitor:
         return _vector(name, values, self.joint_names)
 
     def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:
-        """The verdict if all readings are there and agree, the usual case; None: check further."""
+        """The verdict if all readings are present and agree, the usual case; None: check
+        further."""
         if rates is None:
             rates = np.zeros(self._k)
         elif not math.isfinite(sum(rates.tolist())):
@@ -339,7 +341,7 @@ class SensorMonitor:
             return None
 
     def _fit(self, readings: Floats, used: Mask) -> Fit:
-        # on the robot with a free platform, so it does not matter which leg carries it
+        # on the robot with a free platform, where it does not matter which leg carries the platform
         model = self.model
         return fit(model.solver, readings, self._here, used, at_motors=model.at_motors)
 
@@ -364,7 +366,7 @@ class SensorMonitor:
         return found[0][1], found[0][2]
 
     def _recover(self, left: Floats) -> None:
-        """Trust the readings again that have been consistent for long enough."""
+        """Trust again the readings that have been consistent for long enough."""
         sane = np.abs(left) <= RECOVERY * self.threshold  # False for a missing reading
         counts = {i: count + 1 if sane[i] else 0 for i, count in self._distrusted.items()}
         self._distrusted = {i: count for i, count in counts.items() if count < self.patience}

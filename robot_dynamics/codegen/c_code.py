@@ -19,7 +19,7 @@ GROUP = 8
 """Results that are stored together: a multiple of the number of lanes on every machine"""
 
 MOST_ZEROS = 64
-"""Most results that are always 0 and are written one by one"""
+"""Largest number of results that are always 0 and are written one by one"""
 
 FORMS = {
     "neg": "-{}",
@@ -28,11 +28,11 @@ FORMS = {
     "mul": "{} * {}",
     "div": "{} / {}",
 }
-"""Operations as C, Python and other languages write them; all others are functions of one value"""
+"""Operators in C, Python and other languages; all other operations are functions of one value"""
 
 
 def constant_or_name(operand: Operand, literal: str = "{}") -> str:
-    """The name of an instruction's value, v<place>, or a constant, in brackets if negative."""
+    """The name of an instruction's value, v<index>, or a constant, in brackets if negative."""
     if isinstance(operand, int):
         return f"v{operand}"
     text = literal.format(repr(operand))
@@ -51,7 +51,7 @@ class Dialect:
     literal: str = "{}"
     """A number inside an expression"""
     apart: bool = False
-    """Are the results in memory that does not overlap with anything that is read? If so, each is
+    """Does the memory of the results overlap with nothing that is read? If so, each result is
     written as soon as it is known."""
 
 
@@ -64,9 +64,9 @@ C99_SINGLE = Dialect("float", "{}f", "{}", "static", "{}f")
 class CCode:
     """The C functions of a program, and the statements that call them.
 
-    `angles(x, angle)` fills a table of all angles. The caller computes their sines and cosines into
-    the tables sin_ and cos_, many at once. Then the parts run one after the other and pass values
-    on in a table w. x[i] is the program's vector i.
+    `angles(x, angle)` fills a table with all angles. The caller computes their sines and cosines,
+    many at once, into the tables sin_ and cos_. Then the parts run one after the other and pass
+    values on in a table w. x[i] is the program's vector i.
 
     Args:
         program: the program.
@@ -105,7 +105,8 @@ class CCode:
 
     @property
     def complete(self) -> list[list[range]]:
-        """For each part the results that are first known after it, as ranges of whole groups."""
+        """For each part, the results that are complete once it has run, as ranges of whole
+        groups."""
         ends = self._program.outputs
         last = [end // CHUNK if isinstance(end, int) else 0 for end in ends]
         found: list[list[range]] = [[] for _ in self._parts]
@@ -119,8 +120,8 @@ class CCode:
 
     @property
     def constants(self) -> list[str]:
-        """The statements for results that do not depend on the state. They come before `calls`, and
-        no part writes these results. Many zeros are written in a loop, as compilers take long for
+        """The statements for results that do not depend on the state. They precede `calls`, and no
+        part writes these results. Many zeros are written in a loop, as compilers take long for
         thousands of separate statements."""
         ends = self._program.outputs
         fixed = [(k, end) for k, end in enumerate(ends) if not isinstance(end, int)]
@@ -221,8 +222,8 @@ class CCode:
         )
 
     def _needed(self, ends: Iterable[Operand], through_angles: bool = True) -> set[int]:
-        """These values and all others that they depend on. If not `through_angles`, the angles are
-        left out: only what the parts need."""
+        """These values and all others that they depend on. Unless `through_angles`, values that are
+        needed only to compute angles are left out, so that what the parts need remains."""
         needed: set[int] = set()
         pending = [end for end in ends if isinstance(end, int)]
         while pending:
@@ -239,7 +240,7 @@ class CCode:
         return [range(k, min(k + CHUNK, total)) for k in range(0, total, CHUNK)] or [range(0)]
 
     def _crossing(self) -> dict[int, int]:
-        """The values that a later part reads, and their places in w. A place is used again once its
+        """The values that a later part reads, and their indices in w. An index is reused once its
         previous value is no longer needed."""
         last: dict[int, int] = {}  # the last part that reads the value
         for place, (_, *operands) in enumerate(self._program.instructions):
@@ -250,7 +251,7 @@ class CCode:
                     last[x] = place // CHUNK
         crossing: dict[int, int] = {}
         free: list[int] = []
-        over: dict[int, list[int]] = {}  # places in w by the last part that reads them
+        over: dict[int, list[int]] = {}  # indices in w by the last part that reads them
         room, part = count(), 0
         for place in sorted(last):
             while part < place // CHUNK:
@@ -262,7 +263,7 @@ class CCode:
 
 
 def _angles(program: Program) -> dict[Operand, int]:
-    """The angles that do not depend on any sine or cosine, and their places in the table."""
+    """The angles that do not depend on any sine or cosine, and their indices in the table."""
     angles: dict[Operand, int] = {}
     late: set[int] = set()
     for place, (operation, *operands) in enumerate(program.instructions):

@@ -30,11 +30,11 @@ VARIABLE = "ROBOT_DYNAMICS_CACHE"
 """The environment variable that sets another directory"""
 
 MOST_BYTES = 500_000_000
-"""Largest size of the cache, which it may exceed by a hundredth; the least recently used files are
-removed first"""
+"""Largest size of the cache in bytes, which it may exceed by a hundredth; the least recently used
+files are removed first"""
 
 LINKS = 40
-"""Most symbolic links on the path to the cache; more are taken as a cycle"""
+"""Largest number of symbolic links on the path to the cache; more are taken as a cycle"""
 
 _PREFIX = "robot_dynamics-"
 _NAME = re.compile(_PREFIX + r"[0-9a-f]{64}\.(so|py)")
@@ -58,8 +58,8 @@ class Entry:
 
 
 def directory() -> Path:
-    """The directory of the cache: $ROBOT_DYNAMICS_CACHE, or `robot_dynamics` in the system's place
-    for caches ($XDG_CACHE_HOME, ~/.cache, ~/Library/Caches, %LOCALAPPDATA%). It need not exist.
+    """The directory of the cache: $ROBOT_DYNAMICS_CACHE, or `robot_dynamics` in the system's cache
+    directory ($XDG_CACHE_HOME, ~/.cache, ~/Library/Caches, %LOCALAPPDATA%). It need not exist.
 
     Raises:
         InputError: the variable refers to the home of an unknown user.
@@ -76,7 +76,7 @@ def directory() -> Path:
 
 
 SHOWN = 20
-"""Most kernels in the text of `listing`"""
+"""Largest number of kernels in the text of `listing`"""
 
 
 def entries() -> list[Entry]:
@@ -111,7 +111,7 @@ def listing() -> dict[str, Any]:
 def clear() -> dict[str, Any]:
     """Remove all kernels, and temporary files that killed processes left behind.
 
-    Other files stay, and so do damaged ones, as it is unknown who made them.
+    Other files remain, and so do damaged ones, as it is unknown who made them.
 
     Returns:
         {"directory", "removed" (number of files), "text"}
@@ -149,7 +149,7 @@ def fetch(key: str, suffix: str) -> tuple[Path, dict[str, Any]] | None:
         warnings.warn(f"{path}: damaged; rebuilding it", CacheWarning, stacklevel=2)
         return None
     with suppress(OSError):
-        os.utime(path)  # records the last use, which not every file system does itself
+        os.utime(path)  # records the last use, which not every file system does
     return path, about
 
 

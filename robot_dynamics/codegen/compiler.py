@@ -35,7 +35,7 @@ ALONE = ("-nostdlib", "-lm", "-lgcc") if sys.platform == "linux" else ()
 that loads a kernel has it already"""
 
 LINKED_LATE = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
-"""Flags for a Python extension module: the interpreter provides the functions it calls"""
+"""Flags for a Python extension module: the interpreter provides the functions that it calls"""
 
 
 class CompileError(BackendError):
@@ -60,7 +60,7 @@ class Compiler:
         """Compile C files to a shared library, all at once.
 
         Args:
-            files: what is in the C files.
+            files: the contents of the C files.
             flags: further flags for compiling.
             libraries: flags for linking.
             native: optimise for this processor.
@@ -72,7 +72,8 @@ class Compiler:
             CompileError: the compiler failed, with what it printed.
         """
         own = accepted(self, *NATIVE) if native else ()
-        # a library for elsewhere says itself what it needs; other flags may need what is left out
+        # a library for another machine must name what it needs; flags in $CC may need what is left
+        # out
         alone = ALONE if native and len(self.command) == 1 else ()
         return self._built(files, (*FLAGS, *own, *flags), libraries, alone)
 
@@ -133,16 +134,16 @@ class Compiler:
             raise CompileError(f"{self.command[0]}: {error}", name="compiler") from None
         finally:
             for process in running:
-                with process:  # without waiting for what it started, which has the pipe, too
+                with process:  # does not wait for its children, which hold the pipe, too
                     process.kill()
 
 
 @lru_cache
 def accepted(compiler: Compiler, *choices: tuple[str, ...]) -> tuple[str, ...]:
-    """The first of these groups of flags that the compiler accepts, found by trying; () if none."""
+    """The first of these groups of flags that the compiler accepts, found by trial; () if none."""
     for flags in choices:
         try:
-            # with the vector types of every kernel: an old assembler may lack their instructions
+            # with the vector types of every kernel, as an old assembler may lack their instructions
             compiler._built([prelude()], (*FLAGS, "-O2", *flags), (), ALONE)
         except CompileError:
             continue

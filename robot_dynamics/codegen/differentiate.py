@@ -21,7 +21,7 @@ _SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
     "exp": lambda y, _: (y,),
     "sqrt": lambda y, _: (0.5 / y,),
     "atan": lambda _, x: (1.0 / (1.0 + x * x),),
-    "sign": lambda *_: (0.0,),  # except at the step
+    "sign": lambda *_: (0.0,),  # except at the jump
     "add": lambda *_: (1.0, 1.0),
     "sub": lambda *_: (1.0, -1.0),
     "mul": lambda _, a, b: (b, a),

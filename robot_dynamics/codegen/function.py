@@ -34,7 +34,7 @@ class Function:
     parameters: int
     """The length of p"""
     equations: Callable[..., Iterable[Any]]
-    """The result's entries in row-major order"""
+    """Returns the result's entries in row-major order"""
     content: Any
     """Everything that `equations` depends on: dataclasses, arrays, numbers, texts and
     collections of them"""
@@ -103,13 +103,13 @@ def _spell(value: Any, pieces: list[str]) -> None:
 
 @cache
 def _heads(kind: type) -> list[tuple[str, str]]:
-    """The name of each field of a dataclass, and what stands before its value."""
+    """The name of each field of a dataclass, and the text that precedes its value."""
     return [(field.name, f"[2{len(repr(field.name))}:{field.name!r}") for field in fields(kind)]
 
 
 @lru_cache
 def _package() -> str:
-    """A hash of this package's whole source: kernels of another version are not used."""
+    """A hash of this package's whole source, so that kernels of another version are not used."""
     found = hashlib.sha256()
     root = Path(__file__).resolve().parents[1]
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.[ch]")]):

@@ -25,7 +25,7 @@ def source(program: Program) -> str:
 
 
 DEEPEST = 12
-"""Most values nested in one expression"""
+"""Largest depth of values nested in one expression"""
 
 
 class _Printer:
@@ -42,7 +42,7 @@ class _Printer:
         uses.update(end for end in program.outputs if isinstance(end, int))
         self._uses = uses
         self._inline: dict[int, tuple[str, int, bool]] = {}
-        """For each place: its text, its depth, and whether it needs brackets"""
+        """For each instruction: its text, its depth, and whether it needs brackets"""
 
     def text(self) -> str:
         """The source of the whole function."""

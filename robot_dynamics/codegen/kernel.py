@@ -30,9 +30,9 @@ BACKENDS = ("auto", "c", "python")
 VARIABLE = "ROBOT_DYNAMICS_BACKEND"
 """The environment variable that sets the backend for `auto`"""
 WORTH_A_THREAD = 2_000_000
-"""Operations for each thread: with fewer, starting another thread takes longer than it saves"""
+"""Operations per thread: with fewer, starting another thread takes longer than it saves"""
 MOST_THREADS = 8192
-"""As many as Linux has cores at most"""
+"""The largest number of cores that Linux supports"""
 
 log = logging.getLogger("robot_dynamics")
 
@@ -124,7 +124,7 @@ class Kernel:
         return f"{self.function.name}: {_NAMES[self.backend]}{reason}"
 
     def _any(self, *states: ArrayLike, out: Floats | None = None) -> Floats:
-        """The call with any arguments: also lists, other types, batches and invalid arguments."""
+        """A call with any arguments: also lists, other types, batches and invalid ones."""
         names, sizes = self.function.arguments, self.function.sizes
         if len(states) != len(sizes):
             raise InputError(
@@ -138,7 +138,7 @@ class Kernel:
         shape = batch_shape(names, sizes, arrays)
         count = int(np.prod(shape))
         rows = [
-            # broadcasting takes longer than a short batch
+            # broadcasting would take longer than a short batch
             np.ascontiguousarray(
                 a if a.shape == (*shape, size) else np.broadcast_to(a, (*shape, size))
             ).reshape(count, size)
@@ -207,7 +207,7 @@ def _code(
     try:
         return PythonCode(function, why)
     except ProgramTooLarge:
-        # who asks for Python expects it to be slow
+        # whoever chooses Python expects it to be slow
         log.log(
             logging.INFO if backend == "python" else logging.WARNING,
             "%s of %s has too many operations for straight-line code: "
@@ -254,8 +254,8 @@ def batch_shape(
     """The leading axes to which arrays broadcast.
 
     Args:
-        names: of the arrays, for messages.
-        sizes: of their last axes.
+        names: the arrays' names, for messages.
+        sizes: the sizes of their last axes.
         arrays: the arrays.
 
     Raises:

@@ -30,19 +30,19 @@ from .compiler import CompileError
 from .function import Function, digest
 
 MOST = 200_000
-"""Most operations of a program that is compiled"""
+"""Largest number of operations of a program that is compiled"""
 QUICK = 10_000
-"""Most operations of a program that is compiled without a message"""
+"""Largest number of operations of a program that is compiled without a message"""
 PER_SECOND = 10_000
 """Operations that one core compiles in a second, approximately"""
 WORTH_A_FILE = 5_000
-"""Operations for each C file: with fewer, starting another compiler takes longer than it saves"""
+"""Operations per C file: with fewer, starting another compiler takes longer than it saves"""
 LINE = 8
-"""Numbers in a cache line of the processor"""
+"""Numbers per cache line of the processor"""
 
 _BUILT: dict[str, str] = {}
-"""The key of a library that this process has built, by the hash of its C files, flags and compiler:
-what is different in two robots need not be in their programs"""
+"""By the hash of its C files, flags and compiler, the key of a library that this process has built:
+programs of different robots may be equal"""
 
 _CALLER = Path(__file__).parent / "c" / "caller.c"
 
@@ -54,8 +54,8 @@ class BackendWarning(UserWarning):
 
 
 class NativeCode:
-    """One function's machine code, for single states and for batches. One of the two is built at
-    once, the other when it is first needed.
+    """One function's machine code, for single states and for batches. One of the two is built
+    immediately, the other when it is first needed.
 
     Args:
         function: the function to compute.
@@ -100,7 +100,7 @@ class NativeCode:
 
     @property
     def has_single(self) -> bool:
-        """Is the library for one state there already?"""
+        """Has the library for one state been built already?"""
         return self._single is not None
 
     @property
@@ -195,7 +195,8 @@ def _library(
                 count,
                 count / PER_SECOND / jobs,
             )
-        # values that belong side by side are in vectors already
+        # values that belong side by side are in vectors already, so no superword vectorisation is
+        # needed
         flags = ["-O3" if kind == "batch" else "-O2", "-fno-tree-slp-vectorize"]
         if count > QUICK:
             flags += compiler.accepted(cc, compiler.LEAN)
@@ -227,8 +228,8 @@ def cores() -> int:
 
 
 def _room(count: int, size: int) -> Floats:
-    """An array (count, size). If its rows are whole cache lines, they are aligned with them, as a
-    store across two lines takes twice as long."""
+    """An array (count, size). If its rows are whole cache lines, they are aligned with cache lines,
+    as a store across two lines takes twice as long."""
     spare = LINE if size % LINE == 0 else 0
     room = np.empty(count * size + spare)
     start = -room.ctypes.data // room.itemsize % LINE if spare else 0
@@ -256,7 +257,7 @@ def _host() -> tuple[Any, str]:
 
 
 def _shipped_host(source: bytes) -> Any:
-    """The extension module that was built with the package from exactly this source, or None."""
+    """The extension module that was built with the package from exactly this source; None: none."""
     try:
         shipped = import_module("._caller", __package__)
     except ImportError:

@@ -13,7 +13,8 @@ from . import cache, python_code
 from .function import Function
 
 MOST = 60_000
-"""Most operations of a generated function; a longer one would take Python too long to compile"""
+"""Largest number of operations of a generated function; Python would take too long to compile a
+longer one"""
 _FLOAT = np.dtype(float)
 
 

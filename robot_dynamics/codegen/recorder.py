@@ -67,8 +67,8 @@ class Program:
         """The value of each instruction, over any scalar or values that support + - * /.
 
         Args:
-            entries: those of its vectors, one vector after the other.
-            functions: those of `FUNCTIONS`, by name.
+            entries: the entries of its vectors, one vector after the other.
+            functions: the functions in `FUNCTIONS`, by name.
         """
         values: list[Any] = []
         for operation, *operands in self.instructions:
@@ -81,7 +81,7 @@ class Program:
 
 
 def value_of(operand: Operand, values: Sequence[Any]) -> Any:
-    """An operand's value, given those of the instructions."""
+    """An operand's value, given the values of the instructions."""
     return values[operand] if isinstance(operand, int) else operand
 
 
@@ -142,13 +142,13 @@ class Recorder:
                     self._instructions[place] = ("mul", -factors[0], factors[1])
 
     def unary(self, operation: str, a: Recorded) -> Recorded:
-        """The value operation(a); an equal value that was recorded before is used again."""
+        """The value operation(a); an equal value that was recorded before is reused."""
         instruction = operation, a.place
         return Recorded(self, self._place(instruction, instruction), operation == "neg")
 
     def binary(self, operation: str, a: Any, b: Any) -> Recorded:
-        """The value operation(a, b); an equal value that was recorded before is used again."""
-        # a·b and b·a become the same instruction: constants first, then by place
+        """The value operation(a, b); an equal value that was recorded before is reused."""
+        # a·b and b·a become the same instruction: constants first, then by index
         commutes = operation in COMMUTATIVE
         if type(a) is Recorded and type(b) is Recorded:
             first, second = a.place, b.place
@@ -159,7 +159,7 @@ class Recorder:
         if commutes and type(a) is Recorded:
             a, b = b, a
         first, second = _operand(a), _operand(b)
-        # the constant 2.0 and the place 2 are equal as numbers and differ only by type
+        # the constant 2.0 and the index 2 are equal as numbers and differ only in type
         key = operation, type(first), first, second
         return Recorded(self, self._place((operation, first, second), key))
 

@@ -89,8 +89,8 @@ def write_fmu(
 ) -> dict[str, Any]:
     """Write `<prefix>.fmu` for FMI 3.0, with model exchange and co-simulation.
 
-    The inputs are q, qd and qdd (rad or m and their rates), the outputs tau (N·m or N), by the
-    joints' names. Gravity, payload, friction_smoothing and terms are tunable parameters. The FMU
+    The inputs are q, qd and qdd (rad or m and their derivatives), the outputs tau (N·m or N), named
+    after the joints. Gravity, payload, friction_smoothing and terms are tunable parameters. The FMU
     contains a library for this machine, and its sources.
 
     Args:

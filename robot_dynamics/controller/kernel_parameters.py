@@ -6,8 +6,8 @@ payload's ten moments
 
     π = [m; m c (3,); I about the link's origin: xx, yy, zz, xy, xz, yz]
 
-For a formulation that uses centres of mass, p has a block [m; c (3,); I about c] for a body, and it
-is the moments of this body that depend linearly on π. The coefficients are found by evaluating the
+For a formulation that uses centres of mass, p has a block [m; c (3,); I about c] for a body; then
+the moments of this body depend linearly on π. The coefficients are found by evaluating the
 layout.
 """
 
@@ -28,7 +28,7 @@ MOMENTS = 10
 _ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _ROUNDING = 1e-9
 _WHOLE = 2e-15
-"""Relative to a parameter: how far a difference of it may be from a whole number by rounding"""
+"""Relative to a parameter: how far rounding may move a difference of it from a whole number"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Parameters:
 
         Args:
             mechanism: the robot.
-            values: gives the vector of parameters for any mechanism of the same geometry.
+            values: returns the vector of parameters of any mechanism of the same geometry.
             links: the names of the links that may carry a payload.
 
         Raises:

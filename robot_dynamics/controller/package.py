@@ -2,7 +2,7 @@
 """The files of a controller's package, from templates.
 
 The content of a description enters the generated files only as numbers, as names whose characters
-were all checked, or in comments that it cannot end.
+have all been checked, or in comments that it cannot end.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def write_package(
 
     Args:
         file: the description, as for `rd.load`.
-        out: the directory in which the package's folder is made.
+        out: the directory in which the package's folder is created.
         formulation, rotors: for the C code, as in `InverseDynamics`.
-        prefix: the robot's part of the package's name, of lower-case letters, digits and single
-            underscores; None: made from the robot's name.
+        prefix: the robot's part of the package's name, consisting of lower-case letters, digits and
+            single underscores; None: derived from the robot's name.
         force: overwrite existing files.
 
     Returns:
@@ -84,7 +84,7 @@ def write_source(
     prefix: str | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write the dynamics of the controller alone: `<prefix>_dynamics.h` and `<prefix>_dynamics.c`.
+    """Write only the dynamics of the controller: `<prefix>_dynamics.h` and `<prefix>_dynamics.c`.
 
     The source is C99, needs only libm, and works for any robot, with or without loops. Terms,
     gravity, payloads and the smoothing of friction are arguments.
@@ -105,7 +105,7 @@ def write_source(
     request = checked_request(file, formulation, rotors, prefix)
     names = [SOURCE.format("__robot__", ending) for ending in "hc"]
     texts = rendered(request, names)
-    # in one folder, not in a package's folders
+    # in one folder, not in the folders of a package
     flat = Texts({Path(name).name: text for name, text in texts.items()})
     flat.operations = texts.operations
     files = write_files(Path(out), flat, force=force)
@@ -138,7 +138,7 @@ def result(
 
 
 def checked_request(file: str, formulation: str, rotors: str, prefix: str | None) -> Request:
-    """A robot, all of whose names were checked, and the choices.
+    """A robot whose names have all been checked, and the choices.
 
     Args:
         file: the description, as for `rd.load`.
@@ -184,8 +184,8 @@ def rendered(
 
     Args:
         request: the robot and the choices.
-        names: the templates to render, which must not need tables; empty: all of the package.
-        more: gives further variables for the templates, from those that all templates have.
+        names: the templates to render, which must not need tables; empty: the whole package.
+        more: returns further variables for the templates, given those that all templates have.
     """
     links = [link.name for link in request.mechanism.links if NAME.fullmatch(link.name)]
     found = programs(request, links)
@@ -243,7 +243,7 @@ def _context(request: Request, found: Programs, links: Sequence[str]) -> dict[st
 
 
 def _kinds(kernels: dict[str, Kernel], prefix: str) -> dict[str, Any]:
-    """A model's kernels by what they compute; None if that is zero."""
+    """A model's kernels by what they compute; None for one whose result is zero."""
     names = ("rigid", "closing", "friction", "friction_smoothed")
     terms = [(term, kernels[prefix + term]) for term in RIGID if prefix + term in kernels]
     return {name: kernels.get(prefix + name) for name in names} | {"of_terms": terms}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot as straight-line programs, from which the C code is generated.
 
-One program computes the torques of all terms except friction together, and others those of each of
-these terms alone; the torques of some terms are sums of these. Friction has two programs: with the
-sign of the rate, and with its smoothed replacement.
+One program computes the torques of all terms except friction together, and one for each of these
+terms computes its torques alone; the torques of some terms are sums of these. Friction has two
+programs: with the sign of the rate, and with its smooth replacement.
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ class Programs:
 
 @dataclass(frozen=True)
 class Request:
-    """The robot whose C code is to be generated, and the choices that were made."""
+    """The robot whose C code is to be generated, and the choices."""
 
     mechanism: Mechanism
-    """Its joints' names were all checked"""
+    """The names of its joints have all been checked"""
     prefix: str
     """Prefix of all generated names"""
     formulation: str
@@ -131,8 +131,8 @@ class _Collected:
         self._of_form: dict[tuple[bool, ...], Parameters] = {}
 
     def form(self, *form: bool, make: Callable[[], Parameters]) -> Parameters:
-        """The parameters for a form of the equations, made once. The form tells, for example,
-        whether the rotors are on links of their own."""
+        """The parameters for a form of the equations, made once. The form says, for example,
+        whether the rotors are on separate links."""
         if form not in self._of_form:
             self._of_form[form] = make()
         return self._of_form[form]
@@ -212,7 +212,7 @@ def _of_closed_chain(request: Request, links: tuple[str, ...]) -> Programs:
         request.formulation,
         rotors=request.rotors,
         terms=RIGID,
-        backend="python",  # its equations are recorded; home alone is computed
+        backend="python",  # its equations are recorded; only home is computed
     )
     chain = of_rigid_bodies()
     found = _Collected()
@@ -244,7 +244,7 @@ def _of_closed_chain(request: Request, links: tuple[str, ...]) -> Programs:
 
 
 def _add_closed_chain(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -> None:
-    """Add the kernels of a robot with loops; those for readings take q̈ of the motors alone."""
+    """Add the kernels of a robot with loops; those for readings take only the motors' q̈."""
     model, robot, sensed = chain.model, chain.mechanism, chain.sensed
     a, k, n = model.geometry.actuated, model.known, len(model.geometry.names)
     prefix = READ if sensed else ""

@@ -69,7 +69,7 @@ def table(request: Request, found: Programs, links: list[str]) -> list[Row]:
     k = len(found.joints)
     masks = [31, 31, *(2**i for i in range(len(TERMS))), 4 + 8, 31 - 16]
     if found.closure is not None:
-        masks = [31, 31, 4, 31 - 2]  # few, as each needs a model of its own
+        masks = [31, 31, 4, 31 - 2]  # only a few, as each needs a separate model
     models: dict[tuple[int, float], InverseDynamics] = {}
     rows = []
     if found.closure is None:
@@ -89,7 +89,7 @@ def table(request: Request, found: Programs, links: list[str]) -> list[Row]:
                 rotors=request.rotors,
                 terms=[term for j, term in enumerate(TERMS) if mask >> j & 1],
                 friction_smoothing=smoothing,
-                backend="python",  # for a handful of states, compiling takes longer
+                backend="python",  # for a handful of states, compiling would take longer
             )
         dynamics = models[mask, smoothing]
         link, payload = -1, _NOTHING

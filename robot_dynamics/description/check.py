@@ -16,10 +16,10 @@ from .order import no_name_twice
 _SLACK = 1e-9
 """Relative tolerance of the conditions on inertias, as descriptions contain rounded decimals"""
 _NOTHING = 1e-15
-"""kg m², that of a grain of dust: a moment below it is a rounding error, whatever the others are"""
+"""kg m², that of a grain of dust: smaller moments are rounding errors, whatever the others are"""
 
 Origins = Mapping[tuple[str, str], str]
-"""("link" | "joint" | "rotor", its name) to the file it comes from, if that is another file"""
+"""("link" | "joint" | "rotor", its name) → the file it comes from, if that is another file"""
 
 
 def things(mechanism: Mechanism) -> Iterator[tuple[str, str]]:
@@ -209,13 +209,13 @@ def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
 def friction(
     law: Friction, where: Place, *steps: str, of_rotor: bool = False
 ) -> Iterator[DescriptionError]:
-    """Errors for friction that drives, or for numbers that are none.
+    """Errors for friction that drives, or for invalid coefficients.
 
     Args:
         law: the friction.
-        where: what has it.
-        steps: other places in the file where it may stand.
-        of_rotor: is it a rotor's?
+        where: the place of the joint or rotor.
+        steps: other places in the file where the friction may stand.
+        of_rotor: is it the law of a rotor?
     """
     for key, what, value, expected in law.faults(of_rotor):
         keys = key.split("_") if key.startswith("stribeck") else [key]
@@ -233,7 +233,7 @@ def position(joint: Joint, q: float, where: str) -> Iterator[DescriptionError]:
 
 
 def _is_axial(inertial: Inertial) -> bool:
-    """Whether there is only an inertia about the axis, as given in a motor's data sheet."""
+    """Whether the only inertia is that about the axis, as given in a motor's data sheet."""
     others = inertial.inertia.copy()
     others[2, 2] = 0.0
     return bool(inertial.inertia[2, 2] >= 0 and not others.any())

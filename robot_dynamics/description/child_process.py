@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python code in a process of its own, without input, which is killed if it takes too long."""
+"""Python code in a separate process, without input, which is killed if it takes too long."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .files import MOST_BYTES
 def output(code: str, arguments: Sequence[str], where: str, longest: float) -> tuple[bytes, str]:
     """What the code wrote to its standard output, at most MOST_BYTES + 1 bytes, and its complaint.
 
-    The complaint is the last line of its standard error, or says how it ended; it is empty if the
-    process ended well.
+    The complaint is the last line of its standard error, or says how the process ended; it is empty
+    if the process succeeded.
 
     Args:
         code: the program.
         arguments: its arguments.
-        where: what messages call it.
+        where: how messages refer to it.
         longest: how long it may take, s.
 
     Raises:
-        DescriptionError: it takes longer; it is then killed with all that it started.
+        DescriptionError: it takes longer; it is then killed with every process that it started.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as words:
         process = subprocess.Popen(  # noqa: S603  the code is ours, the rest are arguments

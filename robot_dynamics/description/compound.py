@@ -29,7 +29,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "planar": ("x", "y", "rz"),
     "floating": ("x", "y", "z", "rz", "ry", "rx"),
 }
-"""The parts of each joint, in order from the parent: rx turns about x, x slides along x"""
+"""The parts of each joint, from the parent outwards: rx turns about x, x slides along x"""
 
 
 def parts_of(kind: str, axes: object, where: Place) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def parts_of(kind: str, axes: object, where: Place) -> tuple[str, ...]:
 
     Args:
         kind: a key of PARTS.
-        axes: letters such as `zy`, in order from the parent; None: the default ones.
+        axes: letters such as `zy`, from the parent outwards; None: the default ones.
         where: the joint, for messages.
 
     Raises:
@@ -85,7 +85,7 @@ def split(
     friction: Mapping[str, Friction] | None = None,
     limits: Mapping[str, Limits | None] | None = None,
 ) -> list[Link]:
-    """The links of a compound joint, of which all but the last are massless.
+    """The links of a compound joint; all but the last are massless.
 
     Args:
         link: name of the last link.

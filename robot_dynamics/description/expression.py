@@ -95,7 +95,7 @@ def _value(node: ast.expr, names: Mapping[str, Any], pi: Any, text: str) -> Any:
             if not isinstance(exponent, int) or abs(exponent) > LARGEST_POWER:
                 raise _refused(text, f"a whole exponent of at most {LARGEST_POWER}")
             base = _value(left, names, pi, text)
-            # powers of Python's integers would grow without bound
+            # powers of Python integers would grow without bound
             return (float(base) if isinstance(base, int) else base) ** exponent
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _ARITHMETIC:
             a, b = (_value(each, names, pi, text) for each in (left, right))

@@ -40,7 +40,7 @@ def unknown(what: str, name: object, known: Iterable[str], noun: str = "") -> De
 
 
 LARGEST = 1e30
-"""Beyond it products of a few numbers overflow; no robot has such numbers"""
+"""Larger numbers overflow when a few of them are multiplied; no robot has such numbers"""
 
 LONGEST_NAME = 200
 """Largest number of characters of a name"""

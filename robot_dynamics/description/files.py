@@ -32,14 +32,14 @@ _WITH_ARGUMENTS = re.compile(r"(?P<file>.*?\.xacro)\s+(?P<arguments>.*:=.*)", re
 
 
 class XacroFile(PosixPath):
-    """The path of a xacro file, with the arguments for its expansion."""
+    """The path of a xacro file, with arguments for its expansion."""
 
     arguments: tuple[str, ...] = ()
     """NAME:=VALUE of each"""
 
 
 def arguments_of(file: Path) -> tuple[str, ...]:
-    """NAME:=VALUE of each argument for the expansion of a file; only xacro files have some."""
+    """NAME:=VALUE of each argument for the expansion of a file; only xacro files have any."""
     return file.arguments if isinstance(file, XacroFile) else ()
 
 
@@ -47,11 +47,11 @@ def find(reference: str, beside: Path | None = None) -> Path:
     """The existing file that a path or a package:// URL refers to.
 
     Args:
-        reference: a path, `package://name/path/in/share` or `file://path`, of a .xacro file also
-            followed by its arguments, as in `ur.urdf.xacro name:=left ur_type:=ur5e`; without
-            `beside`, also the name of a known robot if there is no file of that name.
-        beside: the folder to which a path is relative, and near which packages are found that are
-            not installed; None: the working directory, and none.
+        reference: a path, `package://name/path/in/share` or `file://path`. A .xacro file may be
+            followed by its arguments, as in `ur.urdf.xacro name:=left ur_type:=ur5e`. Without
+            `beside`, this may also be the name of a known robot, if there is no file of that name.
+        beside: the folder to which a path is relative, and around which packages that are not
+            installed are searched for; None: the working directory, and no such search.
 
     Raises:
         DescriptionError: there is no such package or file, or an argument is not NAME:=VALUE.
@@ -71,7 +71,7 @@ def find(reference: str, beside: Path | None = None) -> Path:
         if path.is_file():
             return path
         kind = " (it is a folder)" if path.is_dir() else ""
-    except (OSError, ValueError):  # too long for a name, or a character that no name can contain
+    except (OSError, ValueError):  # too long for a name, or a character that no name may contain
         kind = " (it is not a path)"
     if beside is None and not kind:
         try:
@@ -97,7 +97,7 @@ def _arguments(text: str, where: str) -> tuple[str, ...]:
         raise wrong(DescriptionError, f"{where}: arguments", f"{len(text)} characters", expected)
     try:
         words = shlex.split(text)
-    except ValueError as error:  # a quotation that does not end
+    except ValueError as error:  # an unterminated quotation
         raise DescriptionError(f"{where}: arguments: {error}", name=where) from None
     for word in words:
         if not (re.match(r"[^\W\d]\w*:=", word) and word.isprintable()):
@@ -149,8 +149,8 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a whole file in UTF-8; see `write_bytes`. What UTF-8 lacks (parts of file names in
-    another encoding) is escaped."""
+    """Write a whole file in UTF-8; see `write_bytes`. What UTF-8 cannot encode (parts of file names
+    in another encoding) is escaped."""
     write_bytes(path, text.encode(errors="backslashreplace"))
 
 

@@ -22,7 +22,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Args:
         source: the path, or the text (not of a xacro).
-        where: what messages call it.
+        where: how messages refer to it.
         strict: raise an error instead of warnings.
 
     Raises:

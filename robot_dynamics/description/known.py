@@ -30,7 +30,7 @@ OTHER_NAMES = {
     "so_arm101": "so101",
     "talos": "talos_full_v2",
 }
-"""Names in robot_descriptions of robots that are in the wheel, to their names there"""
+"""Names in robot_descriptions of robots that are in the wheel → their names in the wheel"""
 PATHS = ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")
 """Attributes of a module of robot_descriptions, of which the first one found is used"""
 

@@ -23,7 +23,7 @@ _IN_YAML = {
     "joint": (("friction",), ("links", "joint", "name")),
     "rotor": (("rotors",), ("links", "joint", "name")),
 }
-"""Where elements of a kind are: in a list, with the way to an item's name, or in a mapping"""
+"""Where elements of a kind are: in a list, with the path to an item's name, or in a mapping"""
 _IN_XML = {"link": ("link", "body"), "loop": ("joint",)}
 """The tags of elements of a kind, if it is not the kind itself: MJCF's links are bodies, and in SDF
 a joint may close a loop"""
@@ -84,7 +84,7 @@ def yaml_line(text: str, path: Iterable[Step]) -> int | None:
 
     Args:
         text: of the file.
-        path: the way to an element; steps that are not found are skipped.
+        path: the path to an element; steps that are not found are skipped.
     """
     root = _composed(text)
     nodes, line = [root], None
@@ -119,7 +119,7 @@ def _elements(root: Any, step: Named) -> Iterator[Found]:
                     known = nodes
                     nodes = [each for node, _ in nodes for each in _inner(node, key)]
                 if any(node.value == step.name for node, _ in nodes):
-                    # a joint's motor and friction stand beside it, in its link
+                    # a joint's motor and friction are entries of its link
                     own = [] if step.kind == "joint" else list(_inner(item, step.kind))
                     yield from own or known
                     yield item, item.start_mark.line + 1
@@ -132,7 +132,7 @@ def xml_line(text: str, path: Iterable[Step]) -> int | None:
 
     Args:
         text: of the file.
-        path: the way to an element; attributes and steps that are not found are skipped.
+        path: the path to an element; attributes and steps that are not found are skipped.
     """
     root = _tree(text)
     nodes, line = [root], None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of the links in a URDF, as drawn (<visual>) or as collided with (<collision>).
+"""The shapes of the links in a URDF, for display (<visual>) or for collisions (<collision>).
 
 They are never read for dynamics.
 """
@@ -26,7 +26,7 @@ MOST_BYTES = 30_000_000
 """The largest size of a mesh's file; larger ones are left out"""
 ENDINGS = (".stl", ".obj", ".dae", ".ply", ".glb")
 SIZES = {"box": ("size", 3), "sphere": ("radius", 1), "cylinder": ("radius", 1, "length", 1)}
-"""The attributes of the shapes that have no mesh, and how many numbers each has"""
+"""The attributes of shapes without a mesh, and how many numbers each attribute has"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class LinkShape:
     points: Floats
     """(m, 3), m: the vertices of a mesh"""
     triangles: Any
-    """(k, 3): the vertices' numbers"""
+    """(k, 3): the indices of the vertices"""
 
 
 def link_shapes(source: str, element: str) -> tuple[list[LinkShape], list[str]]:
@@ -53,7 +53,7 @@ def link_shapes(source: str, element: str) -> tuple[list[LinkShape], list[str]]:
         element: visual or collision.
 
     Returns:
-        (the shapes, remarks on what was left out); both are empty if it is not a URDF's file.
+        (the shapes, remarks on what was left out); both are empty if it is not a URDF.
     """
     file = _urdf_of(source)
     found: list[LinkShape] = []

@@ -26,7 +26,7 @@ from .files import find, shortened
 from .lines import located
 
 TEXT = "the URDF text"
-"""What messages call a description that is not a file"""
+"""How messages refer to a description that is not a file"""
 
 
 def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
@@ -34,9 +34,9 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
 
     Args:
         source: the path of a .yaml, .urdf, .xacro or .sdf file, or of an MJCF (an .xml whose root
-            is `mujoco`), a `package://` URL of one (of a .xacro with its arguments behind it,
-            `ur.urdf.xacro name:=left ur_type:=ur5e`), the text of a URDF, SDF or MJCF, or, if
-            there is no file of that name, the name of a known robot (extra `robots`).
+            is `mujoco`); a `package://` URL of one (a .xacro may be followed by its arguments:
+            `ur.urdf.xacro name:=left ur_type:=ur5e`); the text of a URDF, SDF or MJCF; or, if there
+            is no file of that name, the name of a known robot (extra `robots`).
         strict: raise an error instead of warnings.
 
     Raises:

@@ -11,7 +11,7 @@ from .fields import tolerate
 
 
 def mimicking(joints: dict[str, Joint], where: Place, strict: bool) -> dict[str, Joint]:
-    """The joints, coupled only to independent ones; those that mimic a missing one are freed.
+    """The joints, coupled to independent ones only; a joint that mimics a missing one is freed.
 
     Args:
         joints: by name; each `coupling` has one ratio, of any joint.

@@ -62,7 +62,7 @@ def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoint
         file: its path, or a `package://` URL.
 
     Raises:
-        TrajectoryError: there is no such file, or it is not a motion; the message tells why.
+        TrajectoryError: there is no such file, or it is not a motion; the message says why.
     """
     try:
         path = find(os.fspath(file))

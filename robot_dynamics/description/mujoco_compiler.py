@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of MJCF by MuJoCo, within bounds of time and memory.
+"""Compilation of MJCF by MuJoCo, with bounded time and memory.
 
 A few words can describe a model of any size (`replicate`, `flexcomp`, `hfield`, `size`), and name
-any file. MuJoCo thus compiles in a process of its own, except short texts of elements whose model
-is about as large as they are.
+any file. MuJoCo therefore compiles in a separate process, except for short texts whose elements
+compile to models of about their own size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .xml_text import MOST_TAGS
 LONGEST = 30.0
 """s: time limit for a model"""
 MOST_MEMORY = 4_000_000_000
-"""bytes: of the process that compiles, address space included"""
+"""bytes: memory of the process that compiles, address space included"""
 MOST_MODEL = 1_000_000_000
 """bytes: of the compiled model"""
 SHORT = 50_000
@@ -34,7 +34,7 @@ _PLAIN = frozenset(
     exclude tendon fixed spatial pulley equality connect weld actuator general motor position
     velocity keyframe key""".split()  # noqa: SIM905
 )
-"""Elements whose model is about as large as they are"""
+"""Elements whose compiled size is about that of their text"""
 _TAG = re.compile(r"<\s*([A-Za-z_][\w:.-]*)")
 _COSTLY = re.compile(r"\b(actdim|nsample|user|file)\b|\bnan\b|&", re.IGNORECASE)
 """Attributes whose model may be larger, a number that MuJoCo takes for a missing one, and what may
@@ -97,14 +97,14 @@ def compiled(source: Path | str, where: str) -> Any:
 
     Args:
         source: the path, or the text.
-        where: what messages call it.
+        where: how messages refer to it.
 
     Raises:
         BackendError: MuJoCo is not installed.
-        DescriptionError: MuJoCo's compiler refuses it (the message includes the compiler's), takes
-            longer than LONGEST or needs more than MOST_MEMORY; the model has more than MOST_TAGS
-            bodies, joints, actuators, tendons or equalities; a file that it names is not a regular
-            file.
+        DescriptionError: MuJoCo's compiler refuses it (the message includes the compiler's own),
+            takes longer than LONGEST or needs more than MOST_MEMORY; the model has more than
+            MOST_TAGS bodies, joints, actuators, tendons or equalities; a file that it names is not
+            a regular file.
     """
     mujoco = library()
     text = read_text(source) if isinstance(source, Path) else source
@@ -137,7 +137,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _compiled_apart(source: Path | str, where: str) -> Any:
-    """The model that another process compiles and leaves in a file."""
+    """The model, which another process compiles and saves to a file."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "model.mjb")
         given, kind = source, "file"
@@ -178,5 +178,5 @@ def _existing(paths: list[Path]) -> Iterator[Path]:
         try:
             if path.exists():
                 yield path.resolve()
-        except (OSError, ValueError):  # too long, or a character that no name can contain
+        except (OSError, ValueError):  # too long, or a character that no name may contain
             continue

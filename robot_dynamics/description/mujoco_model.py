@@ -56,7 +56,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Args:
         source: the path, or the text.
-        where: what messages call it.
+        where: how messages refer to it.
         strict: raise an error instead of warnings.
 
     Raises:
@@ -130,7 +130,7 @@ class _Reader:
         )
 
     def _check_numbers(self) -> None:
-        """Refuse what is not finite, or so large that torques would not be."""
+        """Refuse numbers that are not finite, or so large that torques would not be."""
         model, where = self.model, Place(self.where)
         bodies = [where.named("link", name) for name in self.bodies]
         joints = [where.named("joint", name) for name in self.joints]
@@ -256,7 +256,7 @@ class _Reader:
             return joint
         return replace(joint, limits=replace(joint.ends, effort=effort))
 
-    # Shafts: what turns with several joints
+    # Shafts: parts that turn with several joints
 
     def _shaft(self, what: str, kind: str, k: int, ratios: dict[str, float]) -> None:
         """Inertia and friction of element k of `kind` ("tendon", "actuator"), which moves at
@@ -285,7 +285,8 @@ class _Reader:
                 self._leave_out(f"{what}: {said}", acts)
 
     def _turned(self, tendon: int) -> dict[str, float] | None:
-        """By joint, the rate of a fixed tendon over the joint's; None: the tendon is spatial."""
+        """By joint, the rate of a fixed tendon relative to the joint's; None: the tendon is
+        spatial."""
         model, first = self.model, int(self.model.tendon_adr[tendon])
         ratios: dict[str, float] = {}
         for k in range(first, first + int(model.tendon_num[tendon])):
@@ -295,7 +296,7 @@ class _Reader:
         return ratios
 
     def _independent(self, shaft: Any) -> Any:
-        """The armature or rotor by the joints that its own ones follow."""
+        """The armature or rotor in terms of the joints that its own joints follow."""
         ratios: dict[str, float] = {}
         for joint, ratio in shaft.ratios:
             follows = self._couplings.get(joint)
@@ -304,7 +305,7 @@ class _Reader:
         return replace(shaft, ratios=tuple(each for each in ratios.items() if each[1]))
 
     def _acting(self, kind: str, name: str, k: int) -> float:
-        """This number of element k of `kind`; 0 if its flag disables it."""
+        """A number of element k of `kind`; 0 if its flag disables it."""
         flags = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}
         if name in flags and self._disabled(flags[name]):
             return 0.0
@@ -317,7 +318,7 @@ class _Reader:
         return bool(self.model.opt.disableflags & int(bit))
 
     def _nonzero(self, fields: Iterable[str], k: int) -> list[float]:
-        """What is not 0 of these fields of element k; older releases lack some."""
+        """The fields that are not 0 for element k, of these; older releases lack some."""
         found = [
             np.ravel(getattr(self.model, field)[k])
             for field in fields
@@ -375,7 +376,7 @@ class _Reader:
                 yield Loop(name, joint, *sides)
 
     def _mocap(self) -> set[str]:
-        """The bodies that are moved from outside, and those fixed to them."""
+        """The bodies that are moved from outside (mocap), and those fixed to them."""
         model = self.model
         roots = model.body_mocapid[model.body_weldid] >= 0
         return {name for name, moved in zip(self.bodies, roots, strict=True) if moved}
@@ -446,7 +447,8 @@ class _Reader:
                 most = abs(gear) * float(np.abs(model.actuator_forcerange[k]).max())
                 efforts.setdefault(joint, most)
             if gear not in (0.0, 1.0):
-                # it has no mass, so its mount matters only in that it must not turn it
+                # it has no mass; the only condition on its mount is that this joint does not turn
+                # the mount
                 mount = self.bodies[0] if joint in self._couplings else mounts[joint]
                 rotor = Rotor(name, mount, Pose(), ((joint, gear),), Inertial())
                 rotors.append(self._independent(rotor))
@@ -477,7 +479,7 @@ class _Reader:
         self.left_out.append(wrong(DescriptionError, at, value, f"{expected}: it is left out"))
 
     def _check_order(self, what: str, ends: Any) -> None:
-        """Report limits that MuJoCo takes for none, as the lower one is not below the upper one."""
+        """Report limits that MuJoCo ignores because the lower one is not below the upper one."""
         if ends.any() and ends[0] >= ends[1]:
             self._leave_out(what, ends.tolist(), "a lower limit below the upper one")
 

@@ -40,7 +40,7 @@ def parents_first(links: list[Link], base: str, where: Place) -> tuple[Link, ...
             at = (where + f": parent of link {link.name!r}").at(Named("link", link.name), "parent")
             raise unknown(at, link.parent, sorted(names))
         carried.setdefault(link.parent, []).append(i)
-    # always the first whose parent is placed, so a description that is in order stays in order
+    # always the first one whose parent is placed, so that a description in order keeps its order
     placed: list[Link] = []
     ready = carried.pop(base, [])
     while ready:

@@ -15,20 +15,20 @@ from ..errors import DescriptionError
 
 MANIFEST = "package.xml"
 MOST_BYTES = 100_000
-"""Most bytes of a manifest in which its package's name is looked for"""
+"""Largest number of bytes of a manifest that are searched for its package's name"""
 
 
 def share(package: str, reference: str, near: Path | None = None) -> Path:
     """The folder of a package's files.
 
     It is share/NAME in the first prefix that has it, as ament_index finds it. A package that is not
-    installed is looked for in the folder `near` and those above it: it is the nearest of them, and
-    of the folders up to three levels below each, whose package.xml has that name, or which has
-    none and is called so.
+    installed is searched for in the folder `near` and those above it, nearest first, and up to
+    three levels below each: it is the folder whose package.xml has that name, or which has no
+    package.xml and is called so.
 
     Args:
         package: its name.
-        reference: what the error calls it.
+        reference: how the error refers to it.
         near: a folder; None: only installed packages are found.
 
     Raises:
@@ -40,7 +40,7 @@ def share(package: str, reference: str, near: Path | None = None) -> Path:
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     for prefix in filter(None, prefixes):
         folder = Path(prefix) / "share" / package
-        if os.path.isdir(folder):  # False, too, of what is too long for a name
+        if os.path.isdir(folder):  # also False for a path that is too long
             return folder
     # a checkout that has not been installed can at least find itself
     own = Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def share(package: str, reference: str, near: Path | None = None) -> Path:
 
 def _around(folder: Path) -> Iterator[Path]:
     """A folder and those above it, up to the file system's root, or to a folder that everybody may
-    write to: anybody could have left a package there. These are not searched themselves."""
+    write to, as anybody could have left a package there. These last ones are not searched."""
     folder = folder.resolve()
     for each in (folder, *folder.parents)[:-1]:
         if each.stat().st_mode & stat.S_IWOTH:
@@ -76,7 +76,7 @@ def _around(folder: Path) -> Iterator[Path]:
 
 def _name(folder: Path) -> str:
     """The name in a package's manifest; "" if there is none."""
-    if not os.path.isfile(folder / MANIFEST):  # nor a pipe, which nobody may ever write to
+    if not os.path.isfile(folder / MANIFEST):  # not a pipe either, to which nobody may ever write
         return ""
     try:
         with open(folder / MANIFEST, encoding="utf-8", errors="replace") as file:

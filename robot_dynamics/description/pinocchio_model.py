@@ -42,7 +42,7 @@ def made(model: Any, where: str) -> Mechanism:
 
     Args:
         model: the model.
-        where: what messages call it.
+        where: how messages refer to it.
 
     Raises:
         DescriptionError: a joint of an unsupported kind, by name.

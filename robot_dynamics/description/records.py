@@ -24,7 +24,7 @@ from .files import LONGEST_PATH
 
 Schema = dict[str, Any]
 Reader = Callable[[Any, Place], Any]
-"""(value, its place, for messages) to what it means; raises DescriptionError"""
+"""(value, its place, for messages) → what it means; raises DescriptionError"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Record:
         }
 
     def schema(self, **more: Any) -> Schema:
-        """The JSON Schema of such a mapping; `more` are further entries of it."""
+        """The JSON Schema of such a mapping; `more` are further entries of the schema."""
         needed = {"required": list(self.required)} if self.required else {}
         return {
             "type": "object" if self.required else ["object", "null"],
@@ -134,7 +134,8 @@ NUMBER = Kind(
 )
 """A decimal number, or a multiple of pi"""
 QUANTITY = Kind(number, {"anyOf": [_SIZE, {"type": "string", "minLength": 1}]})
-"""A number, or an expression in the description's symbols, which `in_numbers` replaces before"""
+"""A number, or an expression in the description's symbols, which `in_numbers` has replaced by
+then"""
 NAME = Kind(text, {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME})
 NO_NAME = Kind(text, {"type": ["string", "null"]})
 PATH = Kind(
@@ -143,7 +144,7 @@ PATH = Kind(
 
 
 def _as_written(value: Any, _where: Place) -> Any:
-    """The value itself, which is read later when more is known."""
+    """The value itself, to be read later when more is known."""
     return value
 
 
@@ -151,7 +152,7 @@ AXES = Kind(_as_written, {"type": "string", "pattern": "^[xyz]{2,3}$"}).said(
     "of a universal, spherical or floating joint, in order from the parent"
 )
 BY_PART = Kind(_as_written, {"type": ["object", "null"]})
-"""For the whole joint, or by part if it has several; read when the joint's type is known"""
+"""For the whole joint, or by part if it has several; read once the joint's type is known"""
 
 
 POSE = Record(

@@ -44,18 +44,18 @@ from .xml_text import parsed, plain_text
 WORLD = "world"
 MODEL = "__model__"
 GRAVITY = (0.0, 0.0, -9.8)
-"""m/s²: SDF's own default, not standard gravity"""
+"""m/s²: the default of SDF, not standard gravity"""
 UNLIMITED = 1e16
 """rad or m: positions beyond it mean no limit in SDF"""
 BELOW_NONE = ("velocity", "effort")
-"""The limits of which one below 0 means none in SDF"""
+"""The limits for which a value below 0 means none in SDF"""
 READ = (
     "pose", "inertial", "mass", "inertia", "ixx", "iyy", "izz", "ixy", "ixz", "iyz",
     "parent", "child", "axis", "axis2", "xyz", "dynamics", "damping", "friction",
     "spring_stiffness", "spring_reference",
     "limit", "lower", "upper", "velocity", "effort", "mimic", "multiplier", "offset", "reference",
 )  # fmt: skip
-"""The elements that are read of a link, joint or frame, each at most once"""
+"""The child elements of a link, joint or frame that are read, each at most once"""
 SIMPLE = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic",
           "fixed": "fixed"}  # fmt: skip
 LOOPS = {"revolute": "revolute", "continuous": "revolute", "ball": "spherical",
@@ -67,7 +67,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Args:
         source: the path, or the text.
-        where: what messages call it.
+        where: how messages refer to it.
         strict: raise an error instead of warnings.
 
     Raises:
@@ -114,7 +114,7 @@ class _Reader:
     strict: bool
     frames: dict[str, _Frame] = field(default_factory=dict)
     poses: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose(), WORLD: Pose()})
-    """Those known so far, of frames in the model's frame"""
+    """The poses known so far, of frames in the model's frame"""
 
     def mechanism(self, gravity: Array) -> Mechanism:
         """The complete mechanism, with the world's gravity (3,), m/s²."""
@@ -274,7 +274,7 @@ class _Reader:
         name, kind = str(joint.get("name")), str(joint.get("type"))
         before = Pose() if parent == WORLD else self._in_model(parent)
         here = self._in_model(name)
-        # link = origin · motion · tail, which at 0 is the link's pose in the model
+        # link = origin · motion · tail; with the joint at 0 this is the link's pose in the model
         origin, tail = before.inverse() @ here, here.inverse() @ self._in_model(child)
         whole = Joint(name, "revolute", origin=origin, tail=tail)
         if kind == "ball":
@@ -379,7 +379,7 @@ def _number(element: etree._Element, at: Place, path: str, usual: float) -> floa
 
 
 def _limits(axis: etree._Element, at: Place) -> Limits | None:
-    """The limits of an <axis>, without those by which SDF means none."""
+    """The limits of an <axis>, without the values that mean none in SDF."""
     place = at / "limit"
     said = {
         key: plain_text(element, place / key)

@@ -13,7 +13,7 @@ from ..scalar import Floats, is_zero, rotation_to
 THICKNESS = 0.05
 """Thickness of drawn links, as a fraction of the robot's size"""
 SMALLEST = 0.3
-"""m: the least size of a robot, even if all frames are in one place"""
+"""m: the smallest size assumed for a robot, even if all frames coincide"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Shape:
     """m: radius and length of a cylinder, three edges of a box, radius of a sphere"""
     pose: Pose = field(default_factory=Pose)
     part: str = "body"
-    """body, joint or end, for a link's stick, its joint's marker, or the end of a loop"""
+    """body, joint or end: a link's stick, its joint's marker, or the end of a loop"""
     joint: str = ""
     """The joint of a marker"""
 

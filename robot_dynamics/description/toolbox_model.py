@@ -21,7 +21,7 @@ def made(robot: Any, where: str) -> Mechanism:
 
     Args:
         robot: the DHRobot.
-        where: what messages call it.
+        where: how messages refer to it.
 
     Raises:
         DescriptionError: a link that is not a DH link.

@@ -16,7 +16,7 @@ REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
 
 
 def gear_ratios(root: etree._Element, where: Place) -> dict[str, tuple[tuple[str, float], ...]]:
-    """The gear ratios ((joint, rotor rate / joint rate), …) by name of the rotor.
+    """The gear ratios ((joint, rotor rate / joint rate), …) by rotor name.
 
     The rotor of a simple transmission is named after its joint, those of a differential after their
     actuators.

@@ -58,7 +58,7 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
 }
 """How many numbers each attribute has, by element"""
 MAY_LACK = ("origin", "dynamics", "mimic")
-"""Elements of which each number has a default"""
+"""Elements whose numbers each have a default"""
 SUPPORTED = ("revolute", "continuous", "prismatic", "fixed")
 COMPOUND = ("planar", "floating")
 WITHOUT_AXIS = ("fixed", "floating")
@@ -72,7 +72,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Args:
         source: the path, or the text.
-        where: what messages call it.
+        where: how messages refer to it.
         strict: raise an error instead of warnings.
 
     Raises:
@@ -131,7 +131,7 @@ def _check_ends(joints: list[Any], links: Collection[str], where: Place) -> None
 def _links(
     joint: Any, bounds: Limits | None, body: Inertial, where: Place, strict: bool
 ) -> list[Link]:
-    """The joint's link, after massless ones if the joint has several degrees of freedom."""
+    """The joint's link, after massless links if the joint has several degrees of freedom."""
     at = where.named("joint", joint.name)
     made = _joint(joint, bounds, at)
     if joint.type not in COMPOUND:
@@ -175,7 +175,7 @@ def _rotors(
 
 
 def _limits(root: etree._Element, where: Place) -> dict[str, Limits | None]:
-    """The joints' limits from their <limit> elements; continuous joints have none of position."""
+    """The joints' limits from their <limit> elements; continuous joints have no position limits."""
     found = {}
     for joint in root.iterfind("joint"):
         for element in joint.iterfind("limit"):
@@ -213,7 +213,7 @@ def _kept(root: etree._Element, where: Place) -> etree._Element:
 
 
 def _named(element: etree._Element, where: Place) -> Place:
-    """The place of a link or joint, which needs a name, and a joint a known type."""
+    """The place of a link or joint, which must have a name, and a joint a known type."""
     at = where.named(element.tag, text_of(element.get("name"), where + f": {element.tag} name"))
     types = (*SUPPORTED, *COMPOUND)
     if element.tag == "joint" and element.get("type") not in types:
@@ -222,7 +222,7 @@ def _named(element: etree._Element, where: Place) -> Place:
 
 
 def _complete(element: etree._Element, at: Place) -> None:
-    """Refuse an element that lacks another one."""
+    """Refuse an element that lacks a required child."""
     for tag in NEEDED[element.tag]:
         if element.find(tag) is None:
             raise wrong(DescriptionError, at / tag, None, f"a <{tag}>")
@@ -239,7 +239,7 @@ def _once(element: etree._Element, where: Place) -> None:
 
 
 def _check_axis(joint: etree._Element, where: Place) -> None:
-    """Refuse an <axis> without `xyz` of a joint that moves."""
+    """Refuse an <axis> without `xyz` of a moving joint."""
     axis = joint.find("axis")
     if axis is not None and axis.get("xyz") is None and joint.get("type") not in WITHOUT_AXIS:
         at = where.named("joint", str(joint.get("name"))) + ": <axis>"
@@ -247,8 +247,8 @@ def _check_axis(joint: etree._Element, where: Place) -> None:
 
 
 def _plain(element: etree._Element, at: Place) -> etree._Element:
-    """The element, with only the attributes that URDF defines, as the parser prints others; their
-    numbers are read here, where their places are known."""
+    """The element with only the attributes that URDF defines, as the parser would print the others;
+    their numbers are read here, where their places are known."""
     at /= element.tag
     copy = etree.Element(element.tag)
     for key in NAMES.get(element.tag, ()):

@@ -25,7 +25,7 @@ class _Element:
     open_end: int = 0
     """End of its start tag"""
     close: int = 0
-    """Start of its end tag; for an empty element the end of its tag"""
+    """Start of its end tag; for an empty element, the end of its only tag"""
     end: int = 0
     children: list[_Element] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from .urdf_text import dynamics_text, inertial_text
 WORLD = "world"
 """The link that Gazebo treats as the ground; a robot without it falls"""
 UNKNOWN = 1e6
-"""Written for unknown limits that URDF requires; far beyond what a robot reaches"""
+"""Written for unknown limits that URDF requires, far beyond what a robot reaches"""
 
 MATERIALS = {part: f"robot_dynamics_{part}" for part in ("body", "joint", "end")}
 COLOURS = {"body": "0.80 0.82 0.85 1", "joint": "0.84 0.37 0 1", "end": "0 0.45 0.70 1"}
@@ -48,8 +48,8 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
 
     Warns:
         DescriptionWarning: what URDF cannot express and is left out: loops, rotors' inertia,
-            armatures, friction other than viscous and Coulomb or of what turns with several
-            joints, gravity that does not point down.
+            armatures, friction other than viscous and Coulomb, friction of rotors and armatures
+            that several joints turn, gravity that does not point down.
     """
     for complaint in _left_out(mechanism):
         tolerate(complaint, strict=False)
@@ -146,7 +146,7 @@ def _is_rich(law: Friction) -> bool:
 
 
 def _joint_of(shaft: Rotor | Armature) -> str:
-    """The only joint that turns the rotor or armature; '' if there is no such joint."""
+    """The only joint that turns the rotor or armature; '' if several or none do."""
     return shaft.ratios[0][0] if len(shaft.ratios) == 1 else ""
 
 

@@ -57,7 +57,7 @@ sys.stdout.buffer.write(text.encode())
 
 
 def read_urdf(path: Path) -> str:
-    """The URDF text of a file, of a .xacro file after its expansion.
+    """The URDF text of a file; a .xacro file is expanded first.
 
     Raises:
         DescriptionError: see `read_text` and `expanded`.
@@ -66,12 +66,12 @@ def read_urdf(path: Path) -> str:
 
 
 def expanded(path: Path) -> str:
-    """The URDF text that ROS's xacro makes of a file, with the arguments of a `XacroFile`.
+    """The URDF text to which ROS's xacro expands a file, with the arguments of a `XacroFile`.
 
     Raises:
-        DescriptionError: xacro is not installed, refuses the file (the message includes xacro's),
-            takes longer than `LONGEST`, or produces too large a text; an argument is missing, or
-            the file has none of that name.
+        DescriptionError: xacro is not installed, refuses the file (the message includes xacro's
+            own), takes longer than `LONGEST`, or produces too large a text; a required argument is
+            missing, or the file has no argument of a given name.
     """
     where = path.name
     if importlib.util.find_spec("xacro") is None:

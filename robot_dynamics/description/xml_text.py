@@ -31,7 +31,7 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
 
     Args:
         text: the XML.
-        where: what messages call it.
+        where: how messages refer to it.
         wanted: tag of the root element.
 
     Raises:
@@ -82,7 +82,7 @@ def _parser(*, recover: bool = False) -> etree.XMLParser:
 
 
 def plain_text(element: etree._Element, where: str) -> str:
-    """The text of an element that contains nothing else: <n>5<!-- or -->0</n> is not 50.
+    """The text of an element that contains nothing else, <n>5<!-- or -->0</n> is not 50.
 
     Raises:
         DescriptionError: it contains an element, a comment or a processing instruction.
@@ -93,8 +93,8 @@ def plain_text(element: etree._Element, where: str) -> str:
 
 
 def _after_prolog(text: str) -> str:
-    """The text from the first element on, or from what else is neither a blank, a comment nor an
-    instruction."""
+    """The text from the first element on, or from anything else before it that is neither blank, a
+    comment nor an instruction."""
     return _PROLOG.sub("", text, count=1)
 
 

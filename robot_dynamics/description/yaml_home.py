@@ -16,12 +16,12 @@ DECIMALS = 12
 
 
 def rounded(home: Mapping[str, float]) -> dict[str, float]:
-    """The positions rounded as they are written."""
+    """The positions as rounded for writing."""
     return {name: round(value, DECIMALS) + 0.0 for name, value in home.items()}
 
 
 def with_home(text: str, home: Mapping[str, float], where: str) -> str:
-    """The same YAML with another home: numbers are changed in place, and new joints appended.
+    """The same YAML with another home: numbers are changed in place, new joints are appended.
 
     Comments and layout are kept. If the old home has joints that the new one does not have, the
     whole entry is rewritten.
@@ -32,7 +32,7 @@ def with_home(text: str, home: Mapping[str, float], where: str) -> str:
         where: the file's name, for messages.
 
     Raises:
-        DescriptionError: `home` is written in a way that cannot be changed (by an anchor, say).
+        DescriptionError: `home` is written in a way that cannot be changed (with an anchor, say).
     """
     home = rounded(home)
     root = yaml.compose(text, Loader=yaml.SafeLoader)

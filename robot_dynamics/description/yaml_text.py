@@ -2,8 +2,8 @@
 """YAML as plain values: null, booleans, numbers, strings, lists and mappings, and nothing else.
 
 Values are built from the parser's events: no tag can construct an object, and no nesting can
-exceed the interpreter's stack. A word is a string unless it is `true`, `false`, `null` or a decimal
-number: a joint may be called `no`, and 012 is twelve.
+overflow the interpreter's stack. A word is a string unless it is `true`, `false`, `null` or a
+decimal number: a joint may be called `no`, and 012 is twelve.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_ALIASES = 1000
 MOST_VALUES = 500_000
 
 EXACT_DIGITS = 15
-"""Number of digits of integers that a float represents exactly"""
+"""Number of digits up to which a float represents every integer exactly"""
 
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _WORDS = {
@@ -131,7 +131,7 @@ class _Reader:
             if key != "<<":
                 found[key] = value
                 continue
-            # entries of other mappings that this one does not have itself
+            # entries of merged mappings that this one does not have itself
             for other in value if isinstance(value, list) else [value]:
                 if not isinstance(other, dict):
                     raise self._wrong(event, "<<: found something other than mappings")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A base with a prescribed motion: mobile or tilted arms, arms on ships, legs on a body.
 
-The torques are those of the same robot on six additional joints, three prismatic and three
-revolute, at zero, where their rates are the base's twist. Gravity is an acceleration of the base:
+The torques are those of the same robot carried by six additional joints, three prismatic and three
+revolute, held at zero, where their rates equal the base's twist. Gravity is an acceleration of the
+base:
 
     prismatic: q̈ = a - g     revolute: q̇ = ω,  q̈ = α - Σ_{i<j} z_i q̇_i × z_j q̇_j
 
@@ -110,7 +111,7 @@ class BaseMotion:
         """q̈ (…, 3) of the three revolute joints."""
         turning = np.asarray(self.angular_velocity)
         x, y, z = (turning[..., k] for k in range(3))
-        # z z × y y + (z z + y y) × x x
+        # z ẑ × y ŷ + (z ẑ + y ŷ) × x x̂
         crossed = np.stack([-z * y, z * x, -y * x], axis=-1)
         # the order of the revolute joints is z, y, x
         accelerations: Floats = (np.asarray(self.angular_acceleration) - crossed)[..., ::-1]
@@ -118,12 +119,11 @@ class BaseMotion:
 
 
 class Placed(Protocol):
-    """A robot's tree, with or without loops, at the robot's position q (…, k); links are given by
-    name."""
+    """A robot, with or without loops, at one position; links are given by name."""
 
     @property
     def q(self) -> Floats:
-        """(…, n) of the tree"""
+        """q (…, n) of the tree's joints."""
 
     def pose(self, link: str) -> Floats:
         """(…, 4, 4): the link's frame in the base frame."""
@@ -142,7 +142,7 @@ class Placed(Protocol):
 
 
 class MovingBase:
-    """A robot's torques with a prescribed motion of its base. It is immutable.
+    """The torques of a robot whose base has a prescribed motion. It is immutable.
 
     Args:
         tree: the robot, or its tree if it has loops.
@@ -150,8 +150,8 @@ class MovingBase:
         options: those of `InverseDynamics`.
 
     Raises:
-        InputError: terms that include only some of those of motion, as gravity acts as a motion of
-            the base.
+        InputError: `terms` includes some but not all of the terms of motion, through which both
+            gravity and the base's motion act.
     """
 
     def __init__(self, tree: Mechanism, robot: Mechanism, options: Options):
@@ -178,7 +178,7 @@ class MovingBase:
             lambda made, moving: made.over(moving._six),
         )
         self._names = tree.joint_names
-        # on a fixed base friction is counted already
+        # friction is already part of the torques on a fixed base
         kept = tuple(name for name in terms if name != "friction") if self.adds else terms
         on_shafts = replace(options, terms=kept)
         self._motors: Companion[MovingBase, MotorSide] = Companion(
@@ -199,7 +199,7 @@ class MovingBase:
             robot: the other robot with its motors.
 
         Raises:
-            Recompile: its friction is of another kind.
+            Recompile: it has a kind of friction that is not compiled in.
         """
         other = copy(self)
         other._six = on_six_joints(tree)
@@ -241,7 +241,7 @@ class MovingBase:
         return self._motors.of(self).torques(columns, tau, *state, gravity)
 
     def gravity(self, at: Placed, motion: BaseMotion) -> Floats:
-        """The torques (…, n_m) that hold the robot at rest under the base's gravity."""
+        """The torques (…, n_m) that hold the robot at rest, with gravity as the base sees it."""
         standing = BaseMotion(rotation=motion.rotation, specific_force=motion.specific_force)
         n = len(self._names)
         # holding the robot against gravity is equivalent to accelerating it upwards
@@ -253,7 +253,7 @@ class MovingBase:
     def derivatives(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
     ) -> Floats:
-        """(…, 3, n, n) of a robot without loops; if `adds`, the part to be added."""
+        """(…, 3, n, n) of a robot without loops; if `adds`, only the part to be added."""
         state = self._moved(q, qd, qdd, motion)
         found: Floats = self._tree.of(self).derivatives(*state)[..., 6:, 6:].copy()
         if self.adds:
@@ -263,7 +263,8 @@ class MovingBase:
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
     ) -> tuple[list[str], Floats]:
-        """(names (p,), Y (…, n, p)) of a robot without loops; if `adds`, the part to be added."""
+        """(names (p,), Y (…, n, p)) of a robot without loops; if `adds`, only the part to be
+        added."""
         kernel = self._regressor.of(self)
         return kernel.names, kernel.matrix(*self._moved(q, qd, qdd, motion))[..., 6:, :]
 
@@ -276,7 +277,7 @@ class MovingBase:
         return self._carried(q, qd, qdd, motion, len(self._names))
 
     def _heavier(self, motion: BaseMotion) -> BaseMotion:
-        """The motion at rest, with g - g_described as gravity."""
+        """The base at rest, with g - g_described as gravity."""
         if not self._has_gravity:
             return BaseMotion(specific_force=ZERO)
         if motion.specific_force is None:
@@ -284,13 +285,13 @@ class MovingBase:
         return BaseMotion(specific_force=motion.felt(self._gravity) + self._gravity)
 
     def _of_tree(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
-        """Torques (…, 6 + n) of the tree on the six joints."""
+        """The torques (…, 6 + n) of the tree carried by the six joints."""
         return self._chain.torques(*self._carried(q, qd, qdd, motion, len(self._names)))
 
     def _carried(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, n: int
     ) -> tuple[Floats, Floats, Floats]:
-        """q, qd, qdd (…, 6 + n) on the six joints."""
+        """q, qd, qdd (…, 6 + n) of the six joints followed by the tree's."""
         if motion.specific_force is not None and not (self._has_gravity or self.adds):
             raise wrong(
                 InputError, "base_motion", "specific_force, which includes gravity, without the "

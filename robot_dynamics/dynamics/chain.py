@@ -27,7 +27,7 @@ from .tree import Tree
 
 
 class Chain(ABC):
-    """A robot at one instant, including payloads.
+    """A robot with its present gravity, friction and payloads.
 
     States are (…, k), torques (…, n_m). The functions are those of `InverseDynamics`, which
     documents their arguments and errors.

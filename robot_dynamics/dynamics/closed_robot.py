@@ -178,7 +178,7 @@ class ClosedRobot(Chain):
 
 
 class ClosedPlace:
-    """A closed robot at a closed configuration q_r (…, n_r): a `Placed`."""
+    """A robot with loops at a configuration q_r (…, n_r) that closes them: a `Placed`."""
 
     def __init__(self, closed: ClosedChain, tree: Tree, q_r: Floats):
         self._closed, self._tree, self._q_r = closed, tree, q_r

@@ -326,7 +326,7 @@ def identifiers(names: Iterable[str], prefix: str) -> list[str]:
     """Unique C identifiers for names, in upper-case ASCII.
 
     Args:
-        names: of joints, say.
+        names: any names, such as those of joints.
         prefix: of every identifier.
     """
     found: list[str] = []
@@ -349,7 +349,7 @@ class _Piece:
 
     @classmethod
     def of(cls, name: str, chain: OpenChain, newton: OpenChain, link: str) -> _Piece:
-        """`newton` is the same chain with newton_euler, which some functions require."""
+        """`newton` is the same chain by newton_euler, which some functions require."""
         n = len(chain.joint_names)
         arguments, function = _recorded(name, chain, newton, link)
         program = record(lambda *states: np.ravel(function(*states)), (n,) * len(arguments))

@@ -31,11 +31,11 @@ from .open_robot import OpenRobot
 from .tree import FloatingTree
 
 SMALL_ANGLE = 1e-4
-"""rad: below this the integral's coefficients are computed from series, accurate to rounding"""
+"""rad; for smaller angles the coefficients of `integrate` come from series, exact to rounding"""
 
 
 class FloatingRobot(OpenRobot):
-    """A tree on six joints, whose state is q (…, n + 1), v and a (…, n)."""
+    """A tree carried by six joints; its state is q (…, n + 1), v and a (…, n)."""
 
     chains = FloatingChain
     trees = FloatingTree
@@ -60,7 +60,7 @@ class FloatingBase(InverseDynamics):
     gives nan. The world frame is that of the base at q = [0, 0, 0, 0, 0, 0, 1, …].
 
     A call `dynamics(q, v, a, wrenches=…, out=…)` returns tau, as `InverseDynamics.__call__` does,
-    and refuses `base_motion`, which is in q, v and a. Everything else is as in `InverseDynamics`:
+    and refuses `base_motion`, as q, v and a include it. Everything else is as in `InverseDynamics`:
     batches, payloads, wrenches (on the world's axes here, as are poses and Jacobians), and the
     meaning of each function. `derivatives` express a change of position as a twist on the base's
     axes: ∂tau/∂q is (…, 6 + n, 6 + n). D and C multiply a and v.

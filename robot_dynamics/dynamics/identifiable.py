@@ -83,9 +83,9 @@ def base_parameters(
         rotors: full, reflected or none, as in `InverseDynamics`.
         friction: whether to include the joints' friction.
         gravity: if false, parameters that only affect the weight are left out.
-        rest: whether the states include joints at rest. Only there can a friction offset be told
-            from Coulomb torques that differ between the directions. If false, these three
-            parameters form two combinations, which give the torques of moving joints only.
+        rest: whether the states include joints at rest. Only at rest can a friction offset be
+            distinguished from Coulomb torques that differ between the directions. If false, these
+            three parameters form two combinations, which give the torques of moving joints only.
         seed: of the random states: any angle of revolute joints, up to ±1 m for prismatic ones;
             for a mechanism with loops, positions near home.
 

@@ -73,7 +73,7 @@ class Options:
 
     @property
     def rotors_felt(self) -> str:
-        """`rotors_felt` of these terms."""
+        """The rotor model that these terms need; see `terms.rotors_felt`."""
         return rotors_felt(self.rotors, self.terms)
 
 

@@ -37,14 +37,14 @@ from .open_robot import OpenRobot
 
 @dataclass(frozen=True, slots=True)
 class _Robot:
-    """The robot at one instant; a call uses the same one from start to end."""
+    """A snapshot of the robot; a call uses the same one from start to end."""
 
     bare: Mechanism
     """Without payloads"""
     payloads: Mapping[str, Inertial]
     """By link"""
     chain: Chain
-    """With them"""
+    """With payloads"""
 
 
 @shortened
@@ -55,9 +55,10 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     are float64 in SI units: q in rad or m, tau in N·m or N, in the order of `joint_names`. All
     states may be batched: (…, n) in, (…, n) out, over all cores.
 
-    Gravity, payloads and friction may change at run time: nothing is compiled, and a call on
-    another thread uses the old robot or the new one, never a mixture. An instance can be copied
-    and pickled; a copy shares no mutable state, and unpickling loads the kernels from the cache.
+    Gravity, payloads and friction may change at run time. Only a friction law of a new kind
+    compiles anything; see `set_friction`. A call on another thread uses the old robot or the new
+    one, never a mixture. An instance can be copied and pickled; a copy shares no mutable state, and
+    unpickling loads the kernels from the cache.
 
     Args:
         mechanism: the robot, as from `rd.load`.
@@ -213,9 +214,10 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             q: (…, n) positions in the order of `joint_names`, rad or m.
             qd: (…, n) rates, rad/s or m/s.
             qdd: (…, n) accelerations, rad/s² or m/s².
-            base_motion: the motion of a moving base, with which gravity turns. The first call with
-                one compiles. `terms` must then include inertia, coriolis and the rotors' term if
-                there are rotors, or none of these: then only gravity follows the base.
+            base_motion: the motion of a moving base; its attitude also turns gravity. The first
+                call with one compiles. `terms` must then include inertia, coriolis and, if there
+                are rotors, the rotors' term, or none of these, in which case only gravity follows
+                the base.
             wrenches: external wrenches by link name, (6,) or (…, 6): the force (N) and the moment
                 about the origin of the link's frame (N·m), on base axes. A wrench that assists the
                 motion reduces the torques: tau = … - Σ Jᵀ w.
@@ -268,9 +270,9 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
     ) -> ConstraintForces:
-        """The constraint forces of a robot with loops, of the chosen terms: the multipliers λ, the
-        wrench [force; moment] in each loop's joint (…, 6), and that between the platform and its
-        legs, in N and N·m.
+        """The constraint forces of a robot with loops, due to the chosen terms: the multipliers λ,
+        the wrench [force; moment] in each loop's joint (…, 6), and that between the platform and
+        its legs, in N and N·m.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -653,16 +655,16 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         the kernels; any other compiles nothing.
 
         Args:
-            joint: name of any joint; a joint that follows others has its own friction. Or that of a
-                rotor that is not called as a joint is: its friction is on the motor's side, in
-                N·m·s/rad and N·m.
+            joint: name of any joint; a joint that follows others has its own friction. Or of a
+                rotor whose name no joint has; its friction is on the motor's side, in N·m·s/rad and
+                N·m.
             viscous: N·m·s/rad, or N·s/m for a prismatic joint.
             coulomb: N·m or N.
             offset: N·m or N, at every rate and at rest.
             coulomb_negative: N·m or N, replaces `coulomb` at negative rates; None: `coulomb`.
             stribeck_torque: N·m or N, added near rest.
             stribeck_rate: rad/s or m/s, the rate at which it has decayed to 1/e.
-            stiffness: N·m/rad or N/m, of a spring, whose torque is the offset at q = 0.
+            stiffness: N·m/rad or N/m, of a spring whose torque at q = 0 is the offset.
 
         Raises:
             InputError: no such joint, a number that is not finite, or a law that drives the joint.

@@ -88,7 +88,7 @@ class MotorSide:
         """Itself, for a mechanism with the same rotors.
 
         Raises:
-            Recompile: their friction is another.
+            Recompile: their friction differs.
         """
         if self._laws != tuple(rotor.friction for rotor in motors(mechanism)):
             raise Recompile
@@ -166,7 +166,7 @@ def spin_torques(mechanism: Mechanism, model: str, q: Array, qd: Array, qdd: Arr
 
     Args:
         mechanism: the robot, whose rotors all turn.
-        model: of the rotors: full, reflected or none.
+        model: the rotor model: full, reflected or none.
         q: (n,) positions of the independent joints, rad or m.
         qd: (n,) rates, rad/s or m/s.
         qdd: (n,) accelerations, rad/s² or m/s².
@@ -179,7 +179,7 @@ def spin_torques(mechanism: Mechanism, model: str, q: Array, qd: Array, qdd: Arr
         )
     if model == "none":
         return np.zeros(len(rotors))
-    # a rotor's own coordinate in the extended tree has exactly this torque
+    # exactly this torque belongs to a rotor's own coordinate in the extended tree
     tree = newton_euler.prepare(rotors_as_links(mechanism))
     S, s = tree.coordinates()
     x, v, a = (array(each) for each in (q, qd, qdd))

@@ -91,7 +91,7 @@ class OpenChain:
             mechanism: of the same geometry.
 
         Raises:
-            Recompile: its friction is of another kind.
+            Recompile: it has a kind of friction that is not compiled in.
         """
         other = copy(self)
         other._bind(shaped(self.form.equations.of(mechanism, *self._choices)))
@@ -134,8 +134,8 @@ class OpenChain:
         return kernel
 
     def function(self, name: str) -> Function:
-        """The description, for the compiler, of a function of `Equations`, or of `inertia`:
-        D(q) qdd."""
+        """A function of `Equations`, or `inertia`, D(q) qdd, in the form that the compiler
+        needs."""
         n = len(self.joint_names)
         arguments = _ARGUMENTS[name]
         shape: tuple[int, ...] = (n, n) if name.endswith("matrix") else (n,)
@@ -191,7 +191,7 @@ class FloatingChain(OpenChain):
 
 
 def _symmetric(D: Array) -> list[Any]:
-    """The entries of D from its lower triangle: the joints beyond the one that is accelerated."""
+    """The entries of D, all from its lower triangle: torques at or beyond the accelerated joint."""
     n = len(D)
     return [D[max(i, j), min(i, j)] for i in range(n) for j in range(n)]
 

@@ -89,8 +89,8 @@ class OpenRobot(Chain):
 
     @property
     def _matrices(self) -> OpenChain:
-        """The chain that computes D and C. With many joints it is newton_euler's for each
-        formulation, as the programs of the others grow with n³ and faster."""
+        """The chain that computes D and C: with many joints newton_euler's, whatever the
+        formulation, as the programs of the others grow with n³ or faster."""
         return self._chain if len(self.joint_names) <= FEW else self._tree.of(self).chain
 
     def gravity(self, q: ArrayLike) -> Floats:

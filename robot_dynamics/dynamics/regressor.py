@@ -50,8 +50,8 @@ class RegressorKernel:
         check_linear(mechanism, rotors, terms)
         self._terms = terms
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):
-            # a closed chain's q̈_r has parts due to q̈ and q̇, of which `projected` passes those
-            # that belong to the terms
+            # a closed chain's q̈_r has parts due to q̈ and to q̇; `projected` passes only those
+            # that the terms include
             terms = terms | {"inertia"}
         model = form.regressor.of(mechanism, rotors, terms, options.friction_smoothing)
         self.laws, self._rotor_columns = model.laws, model.rotor_columns
@@ -84,7 +84,7 @@ class RegressorKernel:
             mechanism: of the same geometry.
 
         Raises:
-            Recompile: its friction is of another kind.
+            Recompile: it has a kind of friction that is not compiled in.
         """
         if self.laws != tuple(friction_terms(law) for *_, law in mechanism.friction_rows()):
             raise Recompile
@@ -115,7 +115,7 @@ class RegressorKernel:
         return call(q, qd, qdd) if out is None else call(q, qd, qdd, out=out)
 
     def projected(self, closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """Y (…, n_m, p) of a closed chain, whose tree this regressor is for.
+        """Y (…, n_m, p) of the closed chain whose tree this regressor is for.
 
         Args:
             closed: the closed chain.

@@ -130,7 +130,7 @@ class Tree:
         arguments: tuple[str, ...] = ("q",),
         sizes: tuple[int, ...] | None = None,
     ) -> Kernel:
-        """The kernel of a function of one link; None: the function of this name in the form."""
+        """The kernel of a function of one link; if `function` is None, the form's of this name."""
         kernel = self._built.get((name, link))
         if kernel is not None:
             return kernel

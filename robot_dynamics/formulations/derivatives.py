@@ -54,7 +54,7 @@ def derivatives(
         q: (n,) positions, rad or m.
         qd: (n,) rates, rad/s or m/s.
         qdd: (n,) accelerations, rad/s² or m/s².
-        of_tree: `of_bodies`, or what is like it for another kind of base.
+        of_tree: `of_bodies`, or its counterpart for another kind of base.
     """
     terms, tree = equations.terms, equations.mechanism
     n = len(tree.joint_names)
@@ -82,7 +82,7 @@ def derivatives(
             _slope(law, rate, equations.friction_smoothing)
             for (_, _, law), rate in zip(elements, N @ qd, strict=True)
         ]
-        # ∂(Nᵀ f(N q + s, N q̇))/∂q = Nᵀ K N, and by q̇ likewise with the slopes of f
+        # ∂(Nᵀ f(N q + s, N q̇))/∂q = Nᵀ K N; the derivative by q̇ likewise, with the slopes of f
         if any(not is_zero(law.stiffness) for _, _, law in elements):
             total[0] = total[0] + N.T @ (array(law.stiffness for *_, law in elements)[:, None] * N)
         total[1] = total[1] + N.T @ (array(slopes)[:, None] * N)
@@ -163,7 +163,7 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
         joint, p = link.joint, parents[i]
         origin = joint.origin
         if p < 0:
-            # the base accelerates upwards instead of everything being pulled down
+            # the base accelerates upwards in place of gravity
             a[p], origin = -(origin.rotation.T @ tree.gravity), Pose()
         turn = Turn(origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
         x, y, z = (R[p] @ turn.origin).T
@@ -196,7 +196,7 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
         (S_w, S_v), (P_w, P_v), (Q_w, Q_v) = twist[i], psi[i], psi_rate[i]
         N = _trace(b.K) * np.eye(3) - b.K
         F = b.momentum(S_w, S_v)
-        # B is no symmetric matrix: S·B u = ω_u · (Nᵀ S_w + P × S_v)
+        # B is not symmetric: S·B u = ω_u · (Nᵀ S_w + P × S_v)
         row = N.T @ S_w + cross(b.P, S_v)
         turning, tilted = b.momentum(*twice[i]), b.momentum(Q_w, Q_v)
         by_rate = (N @ S_w + turning[0], cross(S_w, b.P) + turning[1])

@@ -41,14 +41,14 @@ class Equations:
     """The equations of motion of one mechanism by one formulation. No state, no caches."""
 
     mechanism: Mechanism
-    """In the formulation's form: links and rotors, or links alone where `rotors` has the others"""
+    """In the formulation's form: links and rotors, or only the links if `rotors` has the rotors"""
     method: Formulation
     terms: frozenset[str]
     friction_smoothing: Scalar = 0.0
-    """rad/s or m/s: sign(qd) becomes tanh(qd / it); 0: the sign itself"""
+    """ε in tanh(qd / ε), which replaces sign(qd), rad/s or m/s; 0: sign(qd) itself"""
     rotors: Mechanism | None = None
-    """The rotors, on links without bodies, where the terms tell the two apart; in the same base
-    frame as `mechanism`, whose gravity holds for both"""
+    """The rotors, on massless links, if the terms treat them differently from the links, else None;
+    the base frame is that of `mechanism`, which has the gravity of both"""
 
     @classmethod
     def of(
@@ -62,7 +62,7 @@ class Equations:
         """Check the options and convert the mechanism to the formulation's form.
 
         Args:
-            mechanism: a tree; loops are left out.
+            mechanism: a tree; loops are ignored.
             formulation_name: lagrange_euler, newton_euler, gibbs_appell or murphy.
             rotors: full, reflected or none.
             terms: any of inertia, coriolis, gravity, friction, rotors.
@@ -131,8 +131,8 @@ class Equations:
         return replace(self, terms=frozenset({"gravity"})).torques(q, still, still)
 
     def friction(self, q: Array, qd: Array) -> Array:
-        """The friction torques (n,) at q, qd (n,): a follower's act on its master, a rotor's on all
-        joints that turn it."""
+        """The friction torques (n,) at q, qd (n,): the friction of a follower acts on the joints
+        that it follows, that of a rotor on all joints that turn it."""
         elements = self.mechanism.friction_rows()
         # tau = Nᵀ f(N q + s, N qd), with a row of N for each joint and each rotor that has friction
         N = array([row for row, _, _ in elements]).reshape(len(elements), len(qd))

@@ -71,7 +71,7 @@ def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, 
     by_q, by_qd, D = (each[np.ix_(order, order)] for each in (by_q, by_qd, D))
     slides, turns = D[:, :3], D[:, 3:BASE]
     x, y, z = v[3:BASE]
-    # δ(Rᵀ g) = Rᵀ g × δ; the base accelerates upwards instead of being pulled down
+    # δ(Rᵀ g) = Rᵀ g × δ; the base accelerates upwards in place of gravity
     pulled = skew(_axes(tree).T @ turned)
     by_q[:, :3], by_q[:, 3:BASE] = zeros(len(v), 3), -(slides @ pulled)
     # q̈ of the slides: a + ω × v;  of the turns: α - (-z y, z x, -y x)
@@ -88,7 +88,7 @@ def forward(equations: Equations, q: Array, qd: Array, tau: Array) -> Array:
 
 def _articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
     v, order = array(qd), _order(len(qd))
-    # at a = 0 the six joints' q̈ are what is to be taken off
+    # `shift` contains the six joints' q̈ at a = 0
     q6, qd6, shift, turned = at_zero(tree, q, v, zeros(len(v)), tree.gravity)
     found = open_forward.articulated(_with_gravity(tree, turned), q6, qd6, array(tau)[order])
     return array(found - shift)[order]
@@ -149,7 +149,7 @@ def at_zero(
     """(q, q̇, q̈) (n,) of the tree's joints, and gravity (3,), with the six joints at zero."""
     q, v, a = array(q), array(v), array(a)
     x, y, z = v[3:BASE]
-    # z z × y y + (z z + y y) × x x
+    # z ẑ × y ŷ + (z ẑ + y ŷ) × x x̂
     crossed = array([-z * y, z * x, -y * x])
     turns = (a[3:BASE] - crossed)[::-1]
     qd = array([*zeros(3), *v[3:BASE][::-1], *v[BASE:]])
@@ -165,7 +165,7 @@ def _order(n: int) -> list[int]:
 
 
 def _still(q: Array) -> Array:
-    """Of the tree's joints, the six at zero."""
+    """Positions (n,) of the tree's joints, with the six at zero."""
     return array([*zeros(BASE), *array(q)[BASE + 1 :]])
 
 
@@ -174,7 +174,7 @@ def _with_gravity(tree: Mechanism, gravity: Array) -> Mechanism:
 
 
 def _joint_frame(tree: Mechanism) -> Pose:
-    """The floating joint's frame in that of the tree's base, the six joints at zero."""
+    """The floating joint's frame in the frame of the tree's base, with the six joints at zero."""
     first = tree.moving[0]
     before = Pose()
     for name in reversed(tree.path(first.name)[1:-1]):
@@ -183,11 +183,11 @@ def _joint_frame(tree: Mechanism) -> Pose:
 
 
 def _axes(tree: Mechanism) -> Array:
-    """(3, 3): the floating joint's axes in the tree's base frame, in whatever form the tree is."""
+    """(3, 3): the floating joint's axes in the tree's base frame; the tree may have any form."""
     at = Pose()
     columns: list[Array] = []
     for link in tree.moving[:3]:
-        # links on fixed joints come before the first alone
+        # only the first may come after links on fixed joints
         at = _joint_frame(tree) if not columns else at @ link.joint.origin
         columns.append(at.rotation @ link.joint.axis)
         at = at @ link.joint.tail
@@ -195,12 +195,12 @@ def _axes(tree: Mechanism) -> Array:
 
 
 def _floats(mechanism: Mechanism, link: str) -> bool:
-    """Is a link on the floating base, and not beside it on the ground?"""
+    """Is the link carried by the floating base, rather than by the ground?"""
     return mechanism.moving[BASE - 1].name in mechanism.path(link)
 
 
 def _moved(mechanism: Mechanism, q: Array) -> Pose:
-    """From where things are with the six joints at zero to where they are."""
+    """The transform from where things are with the six joints at zero to where they are at q."""
     at = _joint_frame(mechanism)
     here = Pose(rotation(array(q)[3:7]), array(q)[:3])
     return at @ here @ at.inverse()

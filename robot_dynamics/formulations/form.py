@@ -17,7 +17,8 @@ from .regressor import Regressor
 State = tuple[Array, Array, Array, Array]
 
 FEW = 16
-"""Joints up to which D takes fewer operations column by column than by composite bodies"""
+"""Largest number of joints for which D takes fewer operations column by column than by composite
+bodies"""
 FEW_FOR_C = 2
 """The same for C"""
 
@@ -26,16 +27,17 @@ class Form(NamedTuple):
     """The functions for one kind of base, for any scalar type."""
 
     extra: int
-    """By how much q is longer than v"""
+    """By how many entries q is longer than v"""
     equations: type[Equations]
     regressor: type[Regressor]
     of_bodies: Callable[..., tuple[Array, ...]]
     """(tree with its gravity, q, q̇, q̈) → ∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (n, n) of its bodies"""
     forward: Callable[..., Array]
     places: Any
-    """What has pose, jacobian and potential_energy"""
+    """The module with `pose`, `jacobian` and `potential_energy`"""
     on_joints: Callable[[Mechanism, Array, Array, Array, Array], State]
-    """(tree, q, v, a, gravity) → (q, q̇, q̈) (n,) of the tree's joints, and gravity (3,) there"""
+    """(tree, q, v, a, gravity) → (q, q̇, q̈) (n,) of the tree's joints, and gravity (3,) to use
+    there"""
     turned: Callable[[Array, Array, Array], Array]
     """(½ ∂b/∂v (n, n) of the bias b, D, v) → C"""
 
@@ -83,4 +85,4 @@ FLOATING = Form(
     floating.at_zero,
     floating.on_turning_axes,
 )
-"""Of a tree on six joints, whose q is (n + 1,)"""
+"""For a tree carried by six joints, whose q is (n + 1,)"""

@@ -24,7 +24,8 @@ from .newton_euler import Turn
 from .terms import ACCELERATED, gravity_of, motion_of
 
 SOLVED = 7
-"""Joints up to which D solved takes fewer operations than articulated bodies"""
+"""Largest number of joints for which factorising D takes fewer operations than articulated
+bodies"""
 
 
 def forward(
@@ -174,7 +175,7 @@ def articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
         inertias[p] = [above[0] + J_p, above[1] + G_p, above[2] + M]
         biases[p] = [bias[0] + turn.outward(n_b) + cross(arms[i], force), bias[1] + force]
 
-    # the base accelerates upwards instead of everything being pulled down
+    # the base accelerates upwards in place of gravity
     motion = {-1: (zeros(3), -tree.gravity)}
     qdd: list[Any] = []
     for i, link in enumerate(links):

@@ -8,7 +8,7 @@ link i's frame, vectors of a rotor in the rotor's own frame.
 
     τ_j = Σ_i [ m_i (a_Gi - g)·∂a_Gi/∂q̈_j + (I_i α_i + ω_i × I_i ω_i)·∂α_i/∂q̈_j ]
 
-over links and rotors. The partial derivatives depend on the body of the subtree only through a
+over links and rotors. The partial derivatives depend on the body in the subtree only through a
 lever arm, so the sums are accumulated once, from the tips to the base.
 """
 
@@ -49,7 +49,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = 
         """Σ Γ_j x_j"""
         return sum(ratio * x[j] for j, ratio in shaft[rotor])
 
-    # Step 1: where each link is in its parent, and each rotor in its mount
+    # Step 1: the pose of each link in its parent, and of each rotor in its mount
     poses = [link.joint.pose(q[i]) for i, link in enumerate(links)]
     turned = [
         rotor.origin.rotation
@@ -58,7 +58,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = 
         for r, rotor in enumerate(rotors)
     ]
 
-    # Step 2: velocities and accelerations, links then rotors; the base falls up with -g
+    # Step 2: velocities and accelerations, links then rotors; the base accelerates with -g
     omega, alpha, a = {-1: zeros(3)}, {-1: zeros(3)}, {-1: -mechanism.gravity}
     for i, link in enumerate(links):
         p, Rt = parents[i], poses[i].rotation.T

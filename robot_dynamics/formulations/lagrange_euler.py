@@ -203,7 +203,7 @@ def pseudo_inertia(inertial: Inertial) -> Array:
 
 
 def _trace(a: Array, b: Array) -> object:
-    """Tr(a b) of which only the first three rows of a are not zero."""
+    """Tr(a b), where only the first three rows of a are not zero."""
     return sum(np.dot(a[r], b[:, r]) for r in range(3))
 
 

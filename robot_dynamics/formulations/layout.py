@@ -16,7 +16,7 @@ from ..scalar import Array, Floats, array
 from .equations import Equations
 
 LINEAR = frozenset({"newton_euler"})
-"""Formulations that read a body's moments alone, so that they may be regrouped"""
+"""Formulations that use only a body's moments, which may then be regrouped"""
 
 
 def shaped(equations: Equations) -> Equations:
@@ -28,10 +28,11 @@ def shaped(equations: Equations) -> Equations:
 
 
 class Layout:
-    """The places of gravity, friction and inertias in the vector of parameters.
+    """The positions of gravity, friction and inertias in the vector of parameters.
 
-    gravity (3,); then for each link that has them the numbers of its joint's friction and its
-    inertial numbers, in the form that the formulation reads; then those of the shafts' friction.
+    gravity (3,); then, for each link that has them, its joint's friction coefficients and its
+    inertial parameters in the form that the formulation uses; then the shafts' friction
+    coefficients.
     """
 
     def __init__(self, mechanism: Mechanism, links: set[str]):
@@ -44,7 +45,7 @@ class Layout:
 
     @cached_property
     def _shafts(self) -> tuple[tuple[str, ...], ...]:
-        """Of each armature the fields of its friction."""
+        """The fields of each armature's friction."""
         laws = (armature.friction for armature in self._mechanism.armatures)
         return tuple(tuple(law.numbers) if law else () for law in laws)
 
@@ -109,10 +110,10 @@ def friction_fields(link: Link) -> tuple[str, ...]:
 
 
 def law_values(law: Friction, names: Iterable[str]) -> list[Any]:
-    """These numbers of a friction law.
+    """The coefficients of a friction law with these names.
 
     Raises:
-        Recompile: it has another one that is not zero.
+        Recompile: another of its coefficients is not zero.
     """
     if not set(law.numbers) <= set(names):
         raise Recompile
@@ -120,12 +121,12 @@ def law_values(law: Friction, names: Iterable[str]) -> list[Any]:
     return [own[name] for name in names]
 
 
-class Recompile(Exception):  # noqa: N818  no error: another way is taken
+class Recompile(Exception):  # noqa: N818  not an error: the caller compiles instead
     """The mechanism has a kind of friction that the kernel was not compiled for."""
 
 
 def _entries(link: Link) -> tuple[int, ...]:
-    """Which of a body's ten numbers may be other than zero.
+    """Which of a body's ten numbers may be non-zero.
 
     mass 0; first moment (or centre of mass) 1, 2, 3; inertia xx yy zz xy xz yz 4 … 9
     """

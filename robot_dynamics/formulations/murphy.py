@@ -100,7 +100,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = 
 
 
 def _acceleration(a: Array, w: Array, alpha: Array, arm: Array) -> Array:
-    """Of a point at the end of an arm fixed in a body: a + α × r + ω × (ω × r)."""
+    """The acceleration of a point at the end of an arm fixed in a body: a + α × r + ω × (ω × r)."""
     return a + cross(alpha, arm) + cross(w, cross(w, arm))
 
 

@@ -44,7 +44,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = 
         note: called with intermediate values; see `scalar.Note`.
     """
     index = mechanism.index()
-    # the base accelerates upwards instead of everything being pulled down
+    # the base accelerates upwards in place of gravity
     motion = {-1: (zeros(3), zeros(3), zeros(3, 3), -mechanism.gravity)}
     frames, wrenches = [], []
 

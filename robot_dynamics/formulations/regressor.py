@@ -30,7 +30,8 @@ from .terms import MOTION, gravity_of, motion_of, moves_as_one
 
 _WHOLE = Inertial(1.0, array([1.0, 2.0, 3.0]), np.eye(3))
 _AXIAL = Inertial(0.0, zeros(3), np.diag([0.0, 0.0, 1.0]))
-"""Stand-ins for a rotor of ten parameters, which must turn, and for one of a single one"""
+"""Stand-ins for a rotor with ten parameters, which must be one that turns, and for one with only
+its axial inertia"""
 
 
 def check_linear(mechanism: Mechanism, rotors: str, terms: Collection[str]) -> None:
@@ -53,23 +54,23 @@ class Regressor:
     """The regressor of one mechanism; it contains none of the standard parameters' values."""
 
     tree: Mechanism
-    """In standard form, rotors as links behind the others"""
+    """In standard form, with the rotors as links after the others"""
     frames: tuple[Pose, ...]
-    """The links' own frames, in which π is given, in those of the standard form"""
+    """The links' own frames, in which π is given, in the frames of the standard form"""
     columns: tuple[tuple[int, ...], ...]
     """Which of each link's ten numbers are parameters"""
     shafts: tuple[Armature, ...]
     """Rotors of the reflected model, then armatures"""
     armatures: int
-    """How many these are"""
+    """The number of armatures"""
     moving: int
-    """The number of joints before the rotors'"""
+    """The number of moving links, without the rotors"""
     rows: Array
-    """(m, n): the row n of each thing that has friction; see `Mechanism.friction_rows`"""
+    """(m, n): the row n of each friction law; see `Mechanism.friction_rows`"""
     shifts: tuple[Scalar, ...]
-    """(m,): its s"""
+    """(m,): the offset s of each"""
     laws: tuple[tuple[str, ...], ...]
-    """(m,): the terms of its friction"""
+    """(m,): the terms of each"""
     terms: frozenset[str]
     friction_smoothing: Scalar
 
@@ -132,7 +133,7 @@ class Regressor:
 
     @property
     def rotor_columns(self) -> slice:
-        """Which columns of Y are the rotors'."""
+        """The columns of Y that belong to the rotors."""
         before = 10 * self.moving
         if "friction" in self.terms:
             before += sum(map(len, self.laws))
@@ -168,13 +169,13 @@ class Regressor:
         return Y
 
     def _bodies(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> list[Array]:
-        """For each body its columns of Y, as rows (…, n)."""
+        """The columns of Y of each body, as rows (…, n)."""
         tree, index = self.tree, self.tree.index()
         S, s = tree.coordinates()
         q, qd, qdd = S @ array(q) + s, S @ array(qd), S @ array(qdd)
-        # the base accelerates upwards instead of everything being pulled down
+        # the base accelerates upwards in place of gravity
         motion = {-1: (zeros(3), zeros(3), zeros(3, 3), -gravity)}
-        # for each joint on the way to a body its column [W; V] of the body's Jacobian
+        # for each joint between the base and a body its column [W; V] of the body's Jacobian
         jacobians: dict[int, dict[int, tuple[Array, Array]]] = {-1: {}}
         blocks = []
         for i, link in enumerate(tree.links):
@@ -207,7 +208,7 @@ class Regressor:
     def _columns(
         self, i: int, motion: Any, jacobian: dict[int, tuple[Array, Array]], S: Array
     ) -> Array:
-        """Body i's columns, in its own link's frame, as rows (…, n)."""
+        """The columns of body i, in its own link's frame, as rows (…, n)."""
         R, p = self.frames[i].rotation.T, self.frames[i].translation
         w, alpha, U, a = motion
         a = a + U @ p
@@ -218,14 +219,14 @@ class Regressor:
         rows = np.zeros((10, S.shape[1]), dtype=object)
         for j, (W, V) in jacobian.items():
             W, V = R @ W, R @ (V + cross(W, p))
-            # V·(m a + U h) + W·(h × a + gyration) by m, h and I
+            # V·(m a + U h) + W·(h × a + gyration), as coefficients of m, h and I
             powers = [V @ a, *(V @ U + cross(a, W)), *(W @ table)]
             for master in np.flatnonzero(S[j]):
                 rows[:, master] += S[j, master] * np.array(powers, dtype=object)
         return rows[list(self.columns[i])]
 
     def _friction(self, q: Array, qd: Array, rates: Array) -> list[Array]:
-        """For each joint and shaft the columns of its law, as rows (…, n)."""
+        """The columns of the friction law of each joint and shaft, as rows (…, n)."""
         N, smooth, slow = self.rows, self.friction_smoothing, iter(rates)
         blocks = []
         places = N @ array(q) + array(self.shifts)
@@ -234,13 +235,13 @@ class Regressor:
             nothing = {FRICTION[term]: 0.0 for term in terms}
             if "stribeck" in terms:
                 nothing["stribeck_rate"] = next(slow)
-            # each term is the law that has nothing else
+            # the column of a term is the torque of a law with only this coefficient, at one
             laws = [Friction(**(nothing | {FRICTION[term]: 1.0})) for term in terms]
             blocks.append(np.outer(array(law.torque(rate, heading, place) for law in laws), row))
         return blocks
 
     def _shafts(self, qdd: Array) -> list[Array]:
-        """For each inertia about a shaft its column ratio_j Σ ratio·q̈, as a row (1, n)."""
+        """The column ratio_j Σ ratio·q̈ of each inertia about a shaft, as a row (1, n)."""
         rows = (self.tree.row(shaft.ratios) for shaft in self.shafts)
         return [(row * (row @ array(qdd)))[None] for row in rows]
 
@@ -249,7 +250,7 @@ _Z = array([0.0, 0.0, 1.0])
 
 
 def _gyration_table(w: Array, alpha: Array, U: Array) -> Array:
-    """(3, 6): I ω̇ + ω × I ω by Ixx, Ixy, Iyy, Ixz, Iyz, Izz."""
+    """(3, 6): I ω̇ + ω × I ω as coefficients of Ixx, Ixy, Iyy, Ixz, Iyz, Izz."""
     x, y, z = w
     return array(
         [

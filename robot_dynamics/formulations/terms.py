@@ -2,9 +2,9 @@
 """The terms of the torques: their bodies, and whether they use rates, accelerations or gravity.
 All code that selects terms uses this table.
 
-The terms add up: the torques of a set of terms are the sum of those of its terms, as
-torques are sums over bodies. The weight of rotors belongs to gravity, so gravity alone holds the
-robot at rest, and no weight remains if another part of the system compensates gravity.
+The torques of a set of terms are the sum of the torques of each, as torques are sums over bodies.
+The weight of rotors belongs to gravity, so gravity alone holds the robot at rest, and no weight
+remains if another part of the system compensates gravity.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Term:
     """One part of the torques."""
 
     bodies: frozenset[str]
-    """Of links, rotors, joints, shafts (of motors): what it is about"""
+    """What contributes to it: links, rotors, joints or (the motors') shafts"""
     rates: bool = False
     """Does it depend on q̇ (gravity and inertia do not)?"""
     accelerations: bool = False
@@ -42,13 +42,13 @@ TERMS = tuple(TABLE)
 that of joints and motors; rotors: D q̈ + C q̇ of the rotors"""
 
 RIGID = tuple(name for name, term in TABLE.items() if term.bodies & (_LINKS | _ROTORS))
-"""Those of bodies: all but friction"""
+"""The terms of rigid bodies: all but friction"""
 MOTION = tuple(name for name in RIGID if not TABLE[name].gravity)
-"""What D and C are made of"""
+"""The terms that make up D and C"""
 ACCELERATED = frozenset(name for name in MOTION if TABLE[name].accelerations)
-"""What D is made of"""
+"""The terms that make up D"""
 TURNING = frozenset(name for name in MOTION if TABLE[name].rates)
-"""What C is made of"""
+"""The terms that make up C"""
 OF_LINKS = tuple(name for name in RIGID if "links" in TABLE[name].bodies)
 
 

@@ -24,7 +24,7 @@ def function(
 
     Args:
         definition: the program.
-        library: has `stack`, as NumPy.
+        library: has `stack`, like NumPy.
         functions: see `Program.values`.
         broadcast: converts all values (arrays and numbers) to arrays of one shape and type.
         taken: converts an argument to an array.
@@ -73,7 +73,7 @@ def checked(
 
 
 def repeated(n: int, f: Callable[[Any, Any], Any], x: Any) -> Any:
-    """x after x = f(i, x) for i from 0 to n - 1, in an ordinary loop."""
+    """x after repeating x = f(i, x) for i from 0 to n - 1, in an ordinary loop."""
     for i in range(n):
         x = f(i, x)
     return x
@@ -97,11 +97,11 @@ def closing(
         definition: the program.
         closure: how the other joints follow q.
         of: converts a definition to a function of arrays.
-        library: has `broadcast_to`, `concatenate`, `floor` and `where`, as NumPy.
+        library: has `broadcast_to`, `concatenate`, `floor` and `where`, like NumPy.
         like: (numbers, array) → the numbers as an array of the same type as the other.
         taken: converts q to an array.
         still: excludes an array from differentiation.
-        repeated: (n, f, x) → x after x = f(i, x) for i from 0 to n - 1.
+        repeated: (n, f, x) → x after repeating x = f(i, x) for i from 0 to n - 1.
     """
     k, size = closure.known, len(closure.start)
     followed, improved, whole = of(closure.followed), of(closure.improved), of(definition)

@@ -51,8 +51,8 @@ def closing(definition: Definition, closure: Closure) -> Any:
     targets = casadi.repmat(casadi.DM(closure.home), 1, closure.strides) + way @ shares
     last = stride.fold(closure.strides)(casadi.DM([*closure.start, 0.0]), targets)
     u = casadi.if_else(last[size] > 0, math.nan, last[closure.others])
-    # the followed joints are not differentiated. A new symbol q is needed below: called with the
-    # symbol it was made from, `start` would be replaced by its expression, which has derivatives
+    # the other joints are not differentiated along the path. A new symbol q is needed below: called
+    # with its own symbol, `start` would be replaced by its expression, which has derivatives
     start = casadi.Function("start", [q], [u], {"is_diff_in": [False]})
     q = casadi.MX.sym("q", k)
     state = [q, *(

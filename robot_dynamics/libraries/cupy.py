@@ -17,7 +17,8 @@ from . import launched
 from .library import Closure, Definition
 
 THREADS = 128
-"""Threads in a block. A program keeps many values: larger blocks would not run more at a time"""
+"""Threads per block. A program keeps many values: larger blocks would not run more threads at
+once"""
 
 
 def function(definition: Definition) -> Callable[..., Any]:

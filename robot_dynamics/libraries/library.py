@@ -44,7 +44,7 @@ class Closure:
 
     u is followed from home to q in strides that become shorter, and each stride reports whether it
     certainly kept the assembly mode. This path is not differentiated. Instead, two Newton steps
-    follow, which change only the derivatives: those of first order are right after one step, those
+    follow, which change only the derivatives: those of first order are exact after one step, those
     of second and third order after two (at a root, a step does not depend on its initial guess).
     """
 
@@ -55,8 +55,8 @@ class Closure:
     start: Floats
     """The memory at home"""
     doubt: int
-    """The index of a memory's doubt, which is at most 1 if the assembly mode was certainly kept; q
-    and u come after it"""
+    """The index, in a memory, of its doubt, which is at most 1 if the assembly mode was certainly
+    kept; q and u follow it"""
     wraps: tuple[bool, ...]
     """(k,): True for joints whose position is the same after a full turn"""
     strides: int
@@ -73,7 +73,7 @@ class Closure:
         return self.start[self.doubt + 1 :][: self.known]
 
     def share(self, stride: Any) -> Any:
-        """The share of the path from home to q that is covered by this number of strides. The last
+        """The fraction of the path from home to q that this number of strides covers. The last
         strides are short, as q may be near a singularity."""
         left = 1 - stride / self.strides
         return 1 - left * left

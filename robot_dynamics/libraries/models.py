@@ -128,13 +128,13 @@ class Described:
 
 class Linear:
     """The dynamics as tau = Y π, with the standard parameters π (p,) of any scalar. A mass may be
-    zero, as nothing is divided by it. Rotors that the torques do not feel are as described."""
+    zero, as nothing is divided by it. Rotors without effect on the torques are as described."""
 
     def __init__(self, mechanism: Mechanism, choices: Choices, parameters: Array):
         self._mechanism, self._choices = mechanism, choices
         self._n = len(mechanism.joint_names)
         self._pi = dict(zip(choices.parameters(mechanism), parameters, strict=True))
-        # as in `Equations`, the links always move and the weight is everything's
+        # as in `Equations`: the links always move, and the weight is that of everything
         self._motion = {*OF_LINKS, *choices.terms} & {*MOTION}
         felt = rotors_felt(choices.rotors, choices.terms) != "none"
         self._unfelt = None if felt else choices.equations(without_bodies(mechanism))
@@ -216,7 +216,7 @@ class Closed:
         """(names (p,), Y (n_m, p)): the names of the tree's standard parameters and the regressor.
 
         Raises:
-            InputError: some of the terms of motion are chosen, but not all of them.
+            InputError: some but not all of the terms of motion are chosen.
         """
         terms = self._choices.terms
         parts = {name in terms for name in MOTION if self._tree.rotors or name in OF_LINKS}

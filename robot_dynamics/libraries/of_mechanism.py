@@ -2,7 +2,7 @@
 """`rd.functions`: a mechanism's dynamics as functions of another library's arrays.
 
 The formulations run over any scalar. As for this package's own kernels, they are recorded once as
-straight-line programs. These run over the library's scalars: there is no second model.
+straight-line programs, which then run over the library's scalars: there is no second model.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .library import Closure, Definition, Library
 from .models import Choices, Closed, Described, Linear
 
 LIBRARIES = {"casadi": "casadi", "jax": "jax", "torch": "torch", "cupy": "cupy-cuda12x"}
-"""The name for pip, by library"""
+"""The name of the pip package, by library"""
 STATE = ("q", "qd", "qdd")
 ARGUMENTS = ("parameters", "gravity")
-"""What may be an argument instead of a constant, in this order after the state"""
+"""What may be an argument instead of a constant; arguments follow the state in this order"""
 
 
 def functions(
@@ -133,7 +133,7 @@ class Functions:
 
     @property
     def _named(self) -> Any:
-        """The object with the names of joints."""
+        """The object that has the joints' names."""
         return self.mechanism
 
     @property

@@ -19,9 +19,9 @@ from .mechanism import Inertial, Link, Mechanism, Pose
 from .transform import reframed
 
 FARTHEST = 32.0
-"""How far a frame may be shifted, in units of its origin's distance from the previous axis.
-Products of lengths are then at most 1e3 times those of the robot itself: 2e-13 of rounding. Axes
-more than 1.8° apart are always within it"""
+"""How far a frame may be shifted along its axis, in units of its origin's distance from the
+previous axis. Products of lengths are then at most 1e3 times those of the robot itself, for a
+rounding error of 2e-13. Axes more than 1.8° apart never need more"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
     x points along the common normal to the next axis, and the next origin is where that normal
     meets that axis: origin = Tx(a) Tz(c) Rx(alpha) Rz(beta). If the axes are so nearly parallel
     that this point is far away, the next origin is in the plane z = 0: Tx(a) Ty(b) Rx(alpha)
-    Rz(beta). If a link carries several links, this holds for the one that carries most. The base
+    Rz(beta). If a link carries several links, this holds for the child that carries most. The base
     takes the frame of its first joint.
 
     This is exact for all angles: any turn about z and any shift along z give the same robot, as
@@ -111,7 +111,7 @@ def _without_rounding(pose: Pose, zero: list[int]) -> Pose:
 
 
 def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
-    """By link, the link on it that carries the most links.
+    """By link, the child that carries the most links.
 
     Links whose joints follow others are not counted, so the choice at the base is the same with and
     without rotors.
@@ -130,7 +130,7 @@ def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
 def regrouped(mechanism: Mechanism) -> Mechanism:
     """Move the inertia that does not affect a joint's torque to its parent link.
 
-    Mass on a revolute joint's axis does not affect its torque. So all of the mass is moved, the
+    Mass on a revolute joint's axis does not affect its torque. So the whole mass is moved, the
     first moment along the axis, and the inertia of a rod on the axis, I_xx = I_yy; mass, h_z and
     I_yy become zero. A prismatic joint does not turn its link, so the whole inertia is moved.
 

@@ -33,11 +33,11 @@ from .mechanism import Friction, Inertial, Link, Mechanism, Rotor, point_inertia
 from .transform import lumped, with_rotor_model
 
 BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-"""A body's numbers, in the order of Pinocchio's `toDynamicParameters`"""
+"""The parameters of a body, in the order of Pinocchio's `toDynamicParameters`"""
 ROTOR = (*BODY[:-1], "inertia")
-"""A rotor's numbers; the last is the inertia about its axis"""
+"""The parameters of a rotor; the last is the inertia about its axis"""
 ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-"""Positions of a body's last six numbers in the inertia tensor"""
+"""Positions of a body's last six parameters in the inertia tensor"""
 FRICTION = {
     "viscous": "viscous",
     "coulomb": "coulomb",
@@ -157,8 +157,8 @@ def with_parameters(
 
 
 def frictions(mechanism: Mechanism) -> dict[str, Friction]:
-    """The friction laws in the order of `Mechanism.friction_rows`, by what precedes the names of
-    their parameters: `<joint>.`, `<rotor>.rotor_` or `<joint>.armature_`."""
+    """The friction laws in the order of `Mechanism.friction_rows`, by the prefix of their
+    parameters' names: `<joint>.`, `<rotor>.rotor_` or `<joint>.armature_`."""
     found = {f"{link.joint.name}.": link.joint.friction for link in mechanism.moving}
     shafts: dict[str, Friction | None] = {
         f"{name}.rotor_": rotor.friction for name, rotor in rotor_names(mechanism).items()
@@ -169,7 +169,7 @@ def frictions(mechanism: Mechanism) -> dict[str, Friction]:
 
 
 def rotor_names(mechanism: Mechanism) -> dict[str, Rotor]:
-    """The rotors by name, with primes added to names that a link has."""
+    """The rotors by name, with primes added to a name that a link or another rotor has."""
     taken, found = set(mechanism.index()), {}
     for rotor in mechanism.rotors:
         name = rotor.name
@@ -192,10 +192,11 @@ def armature_names(mechanism: Mechanism) -> dict[str, int]:
 
 
 def is_whole(rotor: Rotor, model: str) -> bool:
-    """Whether the rotor has ten parameters in a rotor model, or just the inertia about its axis.
+    """Whether the rotor has all ten parameters in a rotor model, or just the inertia about its
+    axis.
 
     Args:
-        rotor: of the mechanism.
+        rotor: one of the mechanism's.
         model: full, reflected or none.
     """
     body = rotor.inertial

@@ -78,7 +78,7 @@ class Pose(_Kept):
 
     @property
     def is_default(self) -> bool:
-        """Is this `Pose()`, with which nothing needs to be multiplied? Most frames are."""
+        """Is this `Pose()`, the identity, which needs no multiplication? Most frames are."""
         return self.rotation is _NO_TURN and self.translation is _NO_SHIFT
 
     @classmethod
@@ -203,10 +203,10 @@ class Friction:
     """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·sign(qd)
     + offset + stiffness·q.
 
-    It acts at a joint or, without stiffness and with its rate in place of qd, on a motor's rotor,
-    in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant bias, and the stiffness
-    that of a spring, whose torque is the offset at q = 0; both also act at rest. All other parts
-    are zero at rest.
+    It acts at a joint or, without stiffness and with the rotor's rate in place of qd, on a motor's
+    rotor, in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant bias; the
+    stiffness is that of a spring whose torque at q = 0 is the offset. Both also act at rest. All
+    other parts are zero at rest.
     """
 
     viscous: Scalar = 0.0
@@ -245,10 +245,10 @@ class Friction:
         return found
 
     def faults(self, of_rotor: bool = False) -> Iterator[tuple[str, str, Any, str]]:
-        """(field, its name in messages, value, what was expected) of each invalid number.
+        """(field, its name in messages, value, what was expected) of each invalid coefficient.
 
         Args:
-            of_rotor: is it a rotor's?
+            of_rotor: is it the law of a rotor?
         """
         for key, value in self.numbers.items():
             says_so = "stribeck" in key or key == "stiffness"
@@ -272,7 +272,8 @@ class Friction:
             )
 
     def __add__(self, other: Friction) -> Friction:
-        """Both laws of one rate; of two Stribeck rates that of the larger torque is kept."""
+        """The sum of two laws at the same rate; the Stribeck rate is that of the larger Stribeck
+        torque."""
         negative = self.coulomb_negative, other.coulomb_negative
         both = self.coulomb_backwards + other.coulomb_backwards
         steeper = max(self, other, key=lambda law: abs(float(law.stribeck_torque)))
@@ -287,7 +288,7 @@ class Friction:
         )
 
     def at_joint(self, ratio: float) -> Friction:
-        """The same friction of a rotor, as friction at the joint: ratio·law(ratio·qd).
+        """A rotor's friction as friction at the joint: ratio·law(ratio·qd).
 
         Args:
             ratio: the gear ratio, rotor rate / joint rate; not 0.
@@ -311,7 +312,7 @@ class Friction:
         Args:
             rate: rad/s or m/s.
             direction: sign(rate), or a smooth function that replaces it; 0 at rest.
-            position: rad or m, at which a spring is.
+            position: rad or m, for the spring.
         """
         if self.coulomb_negative is None:
             # coulomb·sign(qd)
@@ -370,11 +371,12 @@ class Joint(_Kept):
     """The link's frame in the joint's moving frame (a and alpha of standard DH parameters)"""
     friction: Friction = field(default_factory=Friction)
     limits: Limits | None = None
-    """None: not known. No torque depends on them"""
+    """None: not known. They do not affect any torque"""
     coupling: Coupling | None = None
     """Set if the joint follows others (mimic joints, geared rotors)"""
     carries_frame: bool = True
-    """False for a body of revolution: its frame need not turn with it, as its tensor is constant"""
+    """False for a body of revolution, whose frame need not turn with it, as its tensor is
+    constant"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", _frozen("axis", self.axis))
@@ -451,7 +453,8 @@ class Rotor:
     inertial: Inertial
     """In the rotor's own frame, which spins with it"""
     friction: Friction | None = None
-    """On the motor's side of the gear, N·m·s/rad, N·m and rad/s; None: only the joints have any"""
+    """On the motor's side of the gear, N·m·s/rad, N·m and rad/s; None: only the joints have
+    friction"""
 
     @property
     def is_symmetric(self) -> bool:
@@ -529,7 +532,7 @@ class Mechanism(_Kept):
     actuated: tuple[str, ...] = ()
     """Joints with a motor; empty: every independent joint"""
     driving: tuple[str, ...] = ()
-    """If there are more motors than degrees of freedom: those whose positions are q"""
+    """If there are more motors than degrees of freedom: the motors whose positions are q"""
     shares: Mapping[str, float] = field(default_factory=dict)
     """In this case, for all motors: efforts of equal weight when sharing the torque, N·m or N"""
     sensed: tuple[str, ...] = ()
@@ -542,16 +545,17 @@ class Mechanism(_Kept):
     """The intended assembly mode, roughly: positions of joints, rad or m, and points (3,), m, or
     poses of links in the base frame"""
     spins: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
-    """Links whose free spin was locked, as it does no work: the axis by a point (3,), m, and a
+    """Links whose free spin was locked, as it does no work: the axis as a point (3,), m, and a
     direction (3,), in the link's frame"""
     base_motion: str | None = None
-    """The floating joint, removed here, by which something moves the base; None: a fixed base"""
+    """The floating joint, removed from `links`, by which something else moves the base; None: a
+    fixed base"""
     source: str = ""
     """The file of the description, for messages"""
     symbols: Mapping[str, float] = field(default_factory=dict)
     """Values of the symbols that the description defines; no torque depends on them"""
     notation: Mapping[str, str] = field(default_factory=dict)
-    """By place in the description (`link1.mass`), the expression in `symbols` written there"""
+    """By place in the description (`link1.mass`), the expression in `symbols` that stands there"""
     base_inertial: Inertial = field(default_factory=Inertial, kw_only=True)
     """The base's own body, if it is known; it only matters for a floating base"""
 
@@ -594,7 +598,8 @@ class Mechanism(_Kept):
 
     @property
     def driving_names(self) -> tuple[str, ...]:
-        """The motors whose positions are q of a robot with loops, as many as it needs."""
+        """The motors whose positions are q: of a robot with loops, as many as it has degrees of
+        freedom."""
         return self.driving or self.actuated_names
 
     def link(self, name: str) -> Link:
@@ -673,7 +678,7 @@ class Mechanism(_Kept):
         return S, array([coupling.offset for coupling in couplings])
 
     def row(self, ratios: tuple[tuple[str, Scalar], ...]) -> Array:
-        """The row n (n,) of a shaft whose velocity is n·qd, where qd (n,) are those of the
+        """The row n (n,) of a shaft whose velocity is n·qd; qd (n,) are the rates of the
         independent joints, in the order of `joint_names`.
 
         Args:

@@ -48,7 +48,7 @@ def as_html(mechanism: Any) -> str:
 
 
 class Html(str):
-    """A cell of a table that already is HTML."""
+    """A table cell that is already HTML."""
 
 
 def html_table(rows: Iterable[Sequence[str]]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot whose base is carried by six joints: three prismatic, then three revolute ones."""
+"""A robot whose base is carried by six joints: three prismatic, then three revolute."""
 
 from __future__ import annotations
 

@@ -150,8 +150,8 @@ def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanis
 def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mechanism:
     """The same robot with independent joints locked at given positions.
 
-    Joints that follow only these are locked as well. A rotor that no joint turns any more is fixed
-    to its mount and has no ratios.
+    Joints that follow only these are locked as well. A rotor that no joint turns any longer is
+    fixed to its mount and has no ratios.
 
     Args:
         mechanism: the robot.
@@ -193,8 +193,8 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
 
 
 def without_bodies(mechanism: Mechanism) -> Mechanism:
-    """The same robot with massless links and without armatures; rotors are kept, without their
-    friction."""
+    """The same robot with massless links, without armatures and without friction of rotors, which
+    are kept."""
     links = tuple(replace(link, inertial=Inertial()) for link in mechanism.links)
     rotors = tuple(replace(rotor, friction=None) for rotor in mechanism.rotors)
     return replace(mechanism, links=links, armatures=(), rotors=rotors)
@@ -206,8 +206,8 @@ def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
     Args:
         mechanism: the robot.
         model: full: the rotors as they are; reflected: Γ²·I_zz at the joint, and the rotor's mass
-            as a point mass on its mount; none: no rotors, not even their mass. Their friction,
-            which depends on rates alone, becomes that of armatures in every model.
+            as a point mass on its mount; none: no rotors, not even their mass. In every model their
+            friction, which depends on rates alone, becomes that of armatures.
     """
     tree, rotors = mechanism, []
     armatures = []
@@ -232,7 +232,7 @@ def friction_at_joints(mechanism: Mechanism) -> Mechanism:
     """The same robot with the friction of each rotor and armature that turns with one joint moved
     to the joint.
 
-    This is exact, but for a joint with several Stribeck terms, whose rates become one.
+    This is exact, except for a joint with several Stribeck terms, which get one common rate.
     """
     added: dict[str, list[Friction]] = {}
 

@@ -63,7 +63,7 @@ class RestingSeries:
         )
 
     def overshoot(self, samples: int) -> float:
-        """A bound of the ratio of a series' maximum, without offset, to that of its samples.
+        """A bound on the ratio of a series' maximum, without offset, to the maximum of its samples.
 
         max |f| ≤ max_k |f(t_k)| / cos(π H / N)  for a trigonometric polynomial of degree H at
         N > 2 H equidistant points of its period (Ehlich and Zeller, 1964).

@@ -23,7 +23,7 @@ _ORDER = 6
 """Number of coefficients of a quintic; polynomials of lower degree are padded with zeros"""
 
 _BLOCK = 2048
-"""Number of segments processed together, such that their data fit into the processor's cache"""
+"""Number of segments processed together, so that their data fit into the processor's cache"""
 
 _BETWEEN = np.linspace(0.0, 1.0, 9)
 """Fractions of a segment at which its rates are evaluated; they include the middle, where a cubic
@@ -39,11 +39,12 @@ class Waypoints:
     q: Floats
     """(m, n), rad or m"""
     qd: Floats
-    """(m, n), rad/s or m/s; zero for waypoints that do not give it"""
+    """(m, n), rad/s or m/s; zero for waypoints that give no rate"""
     qdd: Floats
-    """(m, n), rad/s² or m/s²; zero for waypoints that do not give it"""
+    """(m, n), rad/s² or m/s²; zero for waypoints that give no acceleration"""
     carries: NDArray[np.intp]
-    """(m,): what each waypoint gives: 1: position, 2: also the rate, 3: also the acceleration"""
+    """(m,): how much each waypoint gives: 1: position, 2: also the rate, 3: also the
+    acceleration"""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -151,11 +152,11 @@ class Trajectory:
     ) -> Trajectory:
         """A trajectory from a given state to the first waypoint.
 
-        Its degree is that which the first waypoint requires. It starts with zero acceleration, as
-        no sensor measures it.
+        Its polynomial has the degree that the first waypoint requires. It starts with zero
+        acceleration, as no sensor measures it.
 
         Args:
-            time: of the given state, s, before the first waypoint.
+            time: the time of the given state, s, before the first waypoint.
             q: (n,) position at that time, rad or m.
             qd: (n,) rates at that time, rad/s or m/s.
             periodic: (n,) which joints take the shorter way round.
@@ -179,8 +180,8 @@ class Trajectory:
     def sample(self, time: float) -> tuple[Floats, Floats, Floats]:
         """q, qd, qdd (n,) at a time, s.
 
-        Before the first waypoint and from the last one on, the robot is at rest there, even if
-        these waypoints give rates or accelerations.
+        Before the first waypoint and from the last one on, the robot rests at that waypoint, even
+        if it gives a rate or an acceleration.
         """
         times = self._times
         if time >= times[-1] or time < times[0]:
@@ -239,7 +240,7 @@ def _peaks(c: Floats, h: Floats) -> tuple[Floats, Floats]:
     if c[4:].any():
         half = 2 * c4 + np.copysign(np.sqrt(np.maximum(4 * c4 * c4 - 10 * c5 * c3, 0)), c4)
         for root in (-half / (10 * c5), -c3 / half):
-            u = np.fmin(np.fmax(root, 0.0), 1.0)  # nan, if there is no root, becomes 0
+            u = np.fmin(np.fmax(root, 0.0), 1.0)  # without a root u is nan, which becomes 0
             found = np.abs(2 * c2 + u * (6 * c3 + u * (12 * c4 + u * 20 * c5)))
             accelerations = np.maximum(accelerations, found)
     return rates.max(axis=0), (accelerations / (h * h)[:, None]).max(axis=0)

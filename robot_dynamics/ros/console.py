@@ -8,13 +8,13 @@ import select
 
 
 def console_takes_a_line() -> bool:
-    """Can a line be written without waiting for whoever reads it?
+    """Can a line be written without blocking on its reader?
 
-    rclpy holds the interpreter while it writes: a pipe that nobody reads, or a terminal that is
-    paused, would stop the control loop, and the watchdog's thread with it.
+    rclpy holds the GIL while it writes: a pipe that nobody reads, or a paused terminal, would stop
+    the control loop, and the watchdog's thread with it.
     """
     descriptor = 1 if os.environ.get("RCUTILS_LOGGING_USE_STDOUT") == "1" else 2
     try:
         return bool(select.select([], [descriptor], [], 0.0)[1])
-    except (OSError, ValueError):  # closed: what is written is lost, and nothing waits
+    except (OSError, ValueError):  # closed: the text is lost, and nothing blocks
         return True

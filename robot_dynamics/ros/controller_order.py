@@ -21,7 +21,7 @@ PATIENCE = 5.0
 """s after which an unanswered request is repeated, and a node without a parameter service is
 assumed to have no parameters"""
 INTRODUCTION = 2.0
-"""s that a new subscription may lack its node's name, as every subscription does at first"""
+"""s for which a new subscription may lack its node's name, as every one does at first"""
 
 NAMES = ("joints", "interface_name", "joint", "interface_names")
 """Parameters of forward_command_controller and its derivatives: the first two, or the last two if

@@ -3,11 +3,11 @@
 
     python -m robot_dynamics.ros.controller_trial PLAN.json
 
-The plan has these entries: `description` (URDF text, published for the manager), `controllers` (in
-the order in which they are loaded; all are activated together), `topic` and `points` of the
-trajectory ({"joints", "time", "q", "qd", "qdd"}; none: nothing is commanded), `lead` (s from the
-message to the motion), `seconds` (how long to continue after the beginning of the motion),
-`efforts` (a topic of stamped torques to record; empty: none) and `out`, the file for the results:
+The plan has these entries: `description` (URDF text, published for the manager), `controllers`
+(loaded in this order; all are activated together), `topic` and `points` of the trajectory
+({"joints", "time", "q", "qd", "qdd"}; none: nothing is commanded), `lead` (s from the message to
+the motion), `seconds` (how long to continue after the beginning of the motion), `efforts` (a topic
+of stamped torques to record; empty: none) and `out`, the file for the results:
 {"begin": s, "efforts": [[stamp, torques…], …]}.
 
 Import this module only if controller_manager_msgs is installed.
@@ -37,8 +37,8 @@ PATIENCE = 60.0
 """s to wait for a service or a subscriber to appear"""
 
 PIECE, OVERLAP = 20.0, 2.0
-"""s of the trajectory in one message, and s that two messages share: an hour is too much for one
-message"""
+"""s of the trajectory per message, and s by which two messages overlap: an hour is too much for
+one message"""
 
 
 class Trial(Node):  # type: ignore[misc]

@@ -23,7 +23,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The signals that end a process and can be handled: Ctrl-C, kill, a closed terminal, Ctrl-\\"""
 
 SHUTDOWN_TIMEOUT = 20.0
-"""s after which an ending process is terminated, whatever the threads of a library still do"""
+"""s after which an ending process is killed, whatever a library's threads are still doing"""
 
 USAGE = """usage: {name} --ros-args [-p PARAMETER:=VALUE ...] [--params-file FILE] [-r FROM:=TO ...]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executables, one a node, which import quickly. Each is a console script, and
+"""The executables, one per node. They import quickly; each is a console script, and
 `python -m robot_dynamics.ros.executables NAME --ros-args …` starts the same."""
 
 from __future__ import annotations

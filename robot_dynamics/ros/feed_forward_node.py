@@ -40,10 +40,10 @@ from .trajectory_effort import TrajectoryEffort
 from .watchdog import Watchdog
 
 WATCH_PERIOD = 0.1
-"""s between checks of what no message reports: lost feedback, finished models, signals"""
+"""s between checks for what no message reports: lost feedback, finished models, signals"""
 
 LEAST_TIMEOUT = 1.0
-"""s that the loop may hang if max_age is shorter"""
+"""s for which the loop may hang if `max_age` is shorter"""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -267,8 +267,8 @@ class FeedForwardNode(Managed):
         self.controller.adopt(model)
         self._had_a_robot = True
         if old is None:
-            # the objects that exist now stay alive: spare the garbage collector from scanning
-            # them between two states
+            # the objects that exist now stay alive: freeze them, so that the garbage collector does
+            # not scan them between two states
             gc.freeze()
         self._torques.fit(model.outputs, are_joints=model.spec.settings.side == "joint")
         formulation = model.spec.settings.formulation
@@ -327,7 +327,7 @@ class FeedForwardNode(Managed):
         if self.is_active:
             self._torques.publish(self.controller.watch(self._now()))
         ticks = self._ticks
-        # after the system's clock was set back, they would wait until it has caught up
+        # after the system clock was set back, they would wait until it has caught up
         if ticks is not None and ticks.time_until_next_call() > ticks.timer_period_ns:
             ticks.reset()
         self.poll()
@@ -372,7 +372,7 @@ class FeedForwardNode(Managed):
 
     def _on_hang(self) -> bool:
         """Publish the last torques from another thread because the loop hangs, unless the robot is
-        at rest."""
+        at rest already."""
         moves = not self.controller.outlet.at_rest
         torques = self.controller.torques_if_hung()
         if torques is not None:

@@ -7,7 +7,7 @@
     cancel         ──→                                 ──→  cancel
     result, state  ←──            as they are          ←──  result, state
 
-Import this module only if control_msgs is needed.
+Import this module only if the action is used: it needs control_msgs.
 """
 
 from __future__ import annotations

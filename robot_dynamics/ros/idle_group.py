@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A callback group whose subscriptions and services cost nothing while they are idle.
 
-For every message, rclpy's executor checks all entities of a node. It does not see the idle ones of
-this group, which the node polls at its own pace instead (`poll`). An entity that has received
-something is active, and served by the executor immediately, until nothing has come for
+For every message, rclpy's executor checks all entities of a node. It does not see those of this
+group that are idle; the node polls them at its own pace instead (`poll`). An entity that receives
+something becomes active, and the executor serves it immediately, until nothing has arrived for
 `ACTIVE_TIME`.
 """
 
@@ -67,7 +67,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         self.changes += 1
 
     def beginning_execution(self, entity: Any) -> bool:
-        """A message or request has come: the entity stays active."""
+        """A message or request has arrived: the entity stays active."""
         self._mark_active(entity)
         return True
 

@@ -40,7 +40,7 @@ PARAMETERS = PathJoinSubstitution(
 RVIZ = PathJoinSubstitution([FindPackageShare("robot_dynamics"), "rviz", "robot.rviz"])
 
 RESPAWN_DELAY = 1.0
-"""s"""
+"""s from the exit of a node to its restart"""
 
 RELEASE = 0.5
 """s for which zeros are published in place of a node that has crashed"""
@@ -158,7 +158,7 @@ def composed(
     def is_true(name: str) -> bool:
         return value(name).lower() == "true"
 
-    # an empty argument leaves the parameter file's value in force
+    # an empty argument leaves the parameter file's value in effect
     chosen: dict[str, Any] = {
         name: ParameterValue(value(name), value_type=str)
         for name in ("description", "formulation")
@@ -252,7 +252,7 @@ def check_installed(
 
 
 class Release:
-    """Publishes zero torques in place of a node that has crashed, or says that it cannot.
+    """Publishes zero torques in place of a node that has crashed, or reports that it cannot.
 
     ros2_control's effort controllers hold the last torques indefinitely. A node that ends or fails
     leaves the torques at rest; one that is killed or crashes leaves those of its motion.
@@ -267,7 +267,8 @@ class Release:
         self._newest: Any = None
 
     def watch(self, context: LaunchContext) -> None:
-        """Start to listen, to know later whether torques were published and how many.
+        """Start to listen, to know later whether torques were published, and how many values they
+        have.
 
         Args:
             context: the launch's context, which has a ROS node.

@@ -4,8 +4,8 @@
     unconfigured ──configure──→ inactive ──activate──→ active
                  ←──cleanup───           ←─deactivate─
 
-Idle services cost nothing. Events of topics, such as a partner with another type or quality of
-service, are polled ten times a second instead of being checked for every message.
+Idle services cost nothing. Topic events, such as a peer with another type or an incompatible QoS,
+are polled ten times a second instead of being checked for every message.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
             remark: logged if it takes longer than `LONG`.
 
         Returns:
-            its result.
+            the result of the task.
 
         Raises:
             BaseException: the error of the task.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to set a node's parameters, whose responses may take a while.
+"""Requests to set a node's parameters, whose responses may take time.
 
-rclpy responds as soon as a callback returns; if the callback awaits something, it spins without a
-pause until that is available. Here, the services of a node's parameters are hidden from the
+rclpy responds as soon as a callback returns; a callback that awaits something makes it spin
+without a pause until that is available. Here, the parameter services are hidden from the
 executor: the node polls for requests, and responds when the result is known.
 """
 

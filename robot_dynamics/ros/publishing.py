@@ -10,10 +10,10 @@ from rclpy.publisher import Publisher
 
 
 def publish(publisher: Publisher[Any], message: Any) -> None:
-    """Publish a message, with a second attempt.
+    """Publish a message; try twice.
 
     A reliable publisher fails if the process is held up for more than 0.1 s within the call (by a
-    debugger, a virtual machine or swapping), as the middleware's time for it is then over.
+    debugger, a virtual machine or swapping), because the middleware's timeout has then expired.
 
     Args:
         publisher: the publisher.

@@ -27,7 +27,7 @@ from .parameter_requests import Answer, ParameterRequests, refused
 
 SENDING = 0.2
 """s until responses have left: the middleware sends them from a thread that ends with the process,
-and does not say when services' responses have arrived"""
+and does not report when services' responses have arrived"""
 
 
 class RobotChanges:
@@ -64,7 +64,7 @@ class RobotChanges:
     # Requests
 
     def describe(self, message: String, *, locked: bool, configured: bool) -> None:
-        """Handle a text on `robot_description`.
+        """Handle the text of a robot on `robot_description`.
 
         Args:
             message: has the URDF text.
@@ -81,7 +81,7 @@ class RobotChanges:
             self._controller.tally.refuse("description", error)
 
     def describe_as_heard(self) -> None:
-        """Build the robot of the last text."""
+        """Build the robot of the newest text."""
         self._builder.describe(self.heard)
 
     def carry(self, message: InertiaStamped) -> None:
@@ -161,7 +161,7 @@ class RobotChanges:
         return self._builder.refused_description
 
     def clear(self, reason: str) -> None:
-        """Discard all changes that are not in force yet, and refuse their requests.
+        """Discard all changes that are not in effect yet, and refuse their requests.
 
         Args:
             reason: the reason in the responses.

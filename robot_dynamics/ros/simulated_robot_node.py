@@ -155,7 +155,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         self.get_logger().info(f"{one_line(mechanism.name)}: takes torques for {joints}")
 
     def _stay(self) -> None:
-        """Let the desired motion be rest at the current position."""
+        """Make the desired motion rest at the current position."""
         q = self._state()[0]
         self._desired: Motion = Setpoint(Desired(q, np.zeros(len(q)), np.zeros(len(q))), 0)
 
@@ -215,7 +215,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._finish(answered=False)
 
     def _on_skip(self, nanoseconds: int) -> None:
-        """Handle a clock that was set, or a machine that was too slow."""
+        """Handle a clock that was set, or a machine that was too slow to keep up."""
         off = f"its clock is {nanoseconds / SECOND:+.3f} s off: the simulation was paused"
         if 0 < nanoseconds < SECOND:
             self.get_logger().warning(off, throttle_duration_sec=5.0)
@@ -282,8 +282,8 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         message.position = simulation.q.tolist()
         message.velocity = simulation.qd.tolist()
         publish(self._states, message)
-        # torques are awaited from the trajectory's arrival on: a node that receives it late has the
-        # rest before the motion to respond
+        # torques are awaited as soon as the trajectory has arrived: a node that receives it late
+        # can use the rest before the motion to respond
         if self._wait and not self._braked:
             self._asked = monotonic_ns()
         else:
@@ -294,7 +294,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         self._asked = None
         moving = self._moving
         self._answered = self._answered + 1 if answered else 0
-        # the torques used now belong to the state `delay` periods ago
+        # the torques that are used now belong to the state of `delay` periods ago
         self._missed += bool(self._wait and moving and self._answered <= self._delay)
         if moving:
             desired = self._desired.at(self._now)

@@ -11,7 +11,7 @@ BEHIND = SECOND // 4
 """ns: a robot further from the clock than this jumps to it instead of catching up"""
 
 MOST_AT_ONCE = 2
-"""The most periods at a time while catching up, so that the torques for each state still arrive"""
+"""The most periods per tick while catching up, so that the torques for each state still arrive"""
 
 
 class SimulationClock:

@@ -26,13 +26,14 @@ from .feed_forward.stamps import SECOND
 from .publishing import publish
 
 NEWEST = QoSProfile(depth=1)
-"""QoS of torques, of which only the newest are of use"""
+"""QoS of torques, of which only the newest matter"""
 
 DELIVERY = 1.0
-"""s to wait at least, at the end, for reliable subscribers to acknowledge the last torques"""
+"""s for which, at the end, reliable subscribers are awaited at least to acknowledge the last
+torques"""
 
 OWED_FOR = 10.0
-"""s for which torques at rest that could not be published are tried again"""
+"""s for which torques at rest that could not be published are retried"""
 
 LAUNCH = "launch_ros_"
 """Prefix of the name of a launch file's node, which removes torques after a crash"""
@@ -88,7 +89,8 @@ class TorqueTopics:
 
     @property
     def subscribers(self) -> int:
-        """How many subscribers the controller's topic has, without a launch that watches it."""
+        """The number of subscribers of the controller's topic, not counting a launch file's
+        node."""
         found = self._node.get_subscriptions_info_by_topic(self._to_controller.topic_name)
         return sum(not each.node_name.startswith(LAUNCH) for each in found)
 
@@ -122,7 +124,7 @@ class TorqueTopics:
         self._order.sees(subscribers)
         if self._order.problem:
             self._tally.refuse("torques", RefusedError("controller", self._order.problem))
-            if torques is not self._owed:  # which may meet a further block
+            if torques is not self._owed:  # a retry may be blocked for another reason
                 self._owed_since = time.monotonic()
             self._owed = torques if torques.at_rest else None
             return

@@ -33,10 +33,10 @@ from .feed_forward.stamps import SECOND, stamped
 from .publishing import publish
 
 PERIOD = 0.05
-"""s between checks whether states and subscribers are there"""
+"""s between checks for states and subscribers"""
 
 APPROACH = 0.3
-"""The largest rates on the way to the beginning of the motion, as a share of the motion's own;
+"""The largest rates on the way to the beginning of the motion, as a fraction of the motion's own;
 rad/s or m/s if the motion has none"""
 
 
@@ -129,8 +129,8 @@ class TrajectorySource(Node):  # type: ignore[misc]
         if isinstance(self._motion, Waypoints):
             message.points += self._waypoints(self._motion)
         else:
-            # it has rested at the start since the first state: to a subscriber whose clock is a
-            # little behind the newest state, too, this motion has begun, and needs no lead-in
+            # it has rested at the start since the first state: even for a subscriber whose clock is
+            # a little behind the newest state, this motion has begun, and needs no lead-in
             stamp = self._first
             message.points += self._swing(self._motion, self._newest - stamp + self._lead)
         message.header.stamp = Time(sec=stamp // SECOND, nanosec=stamp % SECOND)
@@ -141,7 +141,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self.get_logger().info(f"published a motion of {last.sec + last.nanosec / SECOND:g} s")
 
     def _swing(self, motion: Motion, rest: int) -> Iterator[JointTrajectoryPoint]:
-        """The motion after a rest at its start, ns."""
+        """The motion after a rest of `rest` ns at its start."""
         count = max(2, round(motion.duration / self._spacing) + 1)
         if rest:
             yield _point(motion(0.0), 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node `watch`, which monitors whether the model is still right.
+"""The node `watch`, which monitors whether the model is still correct.
 
 It reports a better model if it finds one, and changes nothing by itself.
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 LOOK = 0.1
 """s between checks"""
 IN_A_ROW = 2
-"""Number of consecutive checks that must find the loop hanging: after the whole process was
-stopped, the loop can continue first"""
+"""Number of consecutive checks that must find the loop hanging: after a stop of the whole process,
+the loop gets the chance to continue first"""
 
 
 class Watchdog:
@@ -19,7 +19,7 @@ class Watchdog:
 
     Args:
         timeout: returns the longest time between two resets, s; 0: unlimited.
-        on_timeout: called by the thread when the loop hangs; returns whether it had to do anything.
+        on_timeout: called by the thread when the loop hangs; returns whether it had anything to do.
     """
 
     def __init__(self, timeout: Callable[[], float], on_timeout: Callable[[], bool]):
@@ -34,7 +34,7 @@ class Watchdog:
         """Report that the loop is alive.
 
         Returns:
-            whether `on_timeout` had to do something since the last reset.
+            whether `on_timeout` had anything to do since the last reset.
         """
         self._last_reset = time.monotonic()
         timed_out, self._timed_out = self._timed_out, False

@@ -32,15 +32,15 @@ from ..scalar import Floats, sign
 Vector = tuple[float, float, float]
 
 SOFTNESS = 1e-10
-"""How much an equality yields, as a fraction of the acceleration that it prevents. Less would be
-lost in the rounding errors of the solver's factorisation"""
+"""How much an equality yields, as a fraction of the acceleration that it prevents. A smaller value
+would be lost in the rounding errors of the solver's factorisation"""
 
 DIFFERENCE = 1e-5
-"""rad or m: the step of central differences, about the cube root of rounding; the relative error is
-about its square"""
+"""rad or m: the step of central differences, about the cube root of the rounding error; the
+relative error is about the square of the step"""
 
 ROUNDED, CLOSED = 1e-3, 1e-13
-"""m or rad: how far rounded angles may leave a loop open, and when a loop counts as closed"""
+"""m or rad: how far rounded angles may leave a loop open; a loop within it counts as closed"""
 
 REDUNDANT = 1e-5
 """Singular values of the equalities below this fraction of the largest count as zero"""
@@ -95,7 +95,7 @@ class Simulation:
 
     Args:
         mechanism: the robot, as from `rd.load`.
-        timestep: of the integrator (semi-implicit Euler), s.
+        timestep: the step of the integrator (semi-implicit Euler), s.
 
     Raises:
         InputError: a timestep that is not positive.
@@ -116,7 +116,7 @@ class Simulation:
         moving = [(link.joint, _joint(link.joint.name)) for link in mechanism.moving]
         dofs = {name: self._model.joint(name).dofadr[0] for _, name in moving}
         laws = [(dofs[name], joint.friction) for joint, name in moving]
-        # plain friction laws are left to MuJoCo
+        # simple friction laws are left to MuJoCo
         self._laws = [(dof, law) for dof, law in laws if set(law.numbers) - PLAIN_FRICTION]
         rows = np.zeros((len(_shafts(mechanism)), self._model.nv))
         self._shafts: list[tuple[int, Floats, Friction]] = []
@@ -148,9 +148,9 @@ class Simulation:
     def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
         """Set the state, at time zero.
 
-        Joints and rotors that follow others are placed accordingly. Loops that rounded numbers
-        leave open by less than ROUNDED are closed by the least motion of all joints; others stay
-        open.
+        Joints and rotors that follow others are placed accordingly. Loops that are open by less
+        than ROUNDED, due to rounded numbers, are closed by the least motion of all joints; others
+        stay open.
 
         Args:
             q: (n,) positions, rad or m; None: the mechanism's `home`, with 0 for joints that it
@@ -248,10 +248,10 @@ class Simulation:
             self._data.qfrc_applied[:] -= row * float(law.offset)
 
     def _rub(self) -> None:
-        """Set the dry friction of each joint and shaft at its rate or, at rest, that which holds
-        both directions.
+        """Set the dry friction of each joint and shaft at its rate or, at rest, the friction that
+        holds in both directions.
 
-        MuJoCo takes one number for each of them and applies it against any motion.
+        MuJoCo takes one number for each and applies it against any motion.
         """
         for dof, law in self._laws:
             self._model.dof_frictionloss[dof] = _dry(law, float(self._data.qvel[dof]))
@@ -284,7 +284,7 @@ class Simulation:
         solved = np.empty_like(J)
         self._engine.mj_solveM(model, data, solved, np.ascontiguousarray(J))
         diagonal = np.sum(J * solved, axis=1)
-        # a row that no motion can violate (out of a planar robot's plane) needs some softness, too
+        # a row that no motion can violate (out of a planar robot's plane) also needs some softness
         R = SOFTNESS * np.maximum(diagonal, SOFTNESS * np.max(diagonal))
         data.efc_R[: data.ne] = R
         data.efc_D[: data.ne] = 1.0 / R
@@ -350,7 +350,7 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     spec.option.timestep = timestep
     spec.option.gravity = mechanism.gravity
     # with equalities only, Newton's method converges in one step and is exact after the next;
-    # the others are for the corners of Coulomb friction
+    # further steps are for the corners of Coulomb friction
     spec.option.tolerance = 0.0
     spec.option.jacobian = engine.mjtJacobian.mjJAC_DENSE
     spec.option.iterations = 10
@@ -476,8 +476,9 @@ def _place(body: Any, pose: Pose) -> None:
 def _weigh(body: Any, inertial: Inertial) -> tuple[float, Floats]:
     """Place the body's principal axes; return its mass and moments (3,), to be set after compiling.
 
-    The compiler requires mass and inertia of every moving body, and refuses inertias that are
-    impossible, even those of thin plates if only due to rounding. The engine itself takes them all.
+    The compiler requires every moving body to have mass and inertia, and refuses impossible
+    inertias, even those of thin plates that are impossible only by rounding. The engine itself
+    accepts all of them.
     """
     moments, axes = np.linalg.eigh(np.asarray(inertial.inertia, dtype=float))
     axes[:, 0] *= np.sign(np.linalg.det(axes))

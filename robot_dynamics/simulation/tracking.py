@@ -22,7 +22,7 @@ from ..scalar import Floats
 from .physics import Simulation
 
 FAR_ABOVE_FRICTION = 1e7
-"""N·m or N, compared with which dry friction is negligible"""
+"""N·m or N, in comparison with which dry friction is negligible"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +42,10 @@ class Sample:
 
 
 def pd_gains(dynamics: InverseDynamics, q: ArrayLike, bandwidth: float) -> tuple[Floats, Floats]:
-    """Kp and Kd (n_actuated,) with which each joint alone is critically damped at q.
+    """Kp and Kd (n_actuated,) with which each joint by itself is critically damped at q.
 
     Args:
-        dynamics: of the robot.
+        dynamics: the dynamics of the robot.
         q: (n,) positions in the order of `dynamics.joint_names`, rad or m.
         bandwidth: w, rad/s.
     """
@@ -61,11 +61,11 @@ class TrackedRobot:
         mechanism: the robot, as from `rd.load`.
         joints: the actuated joints in the order of gains, efforts and desired states; empty:
             `mechanism.actuated_names`.
-        period: of the controller, s.
+        period: the period of the controller, s.
         timestep: largest time step of the integrator, s; a period is a whole number of steps.
         p_gains: Kp, N·m/rad or N/m, one per joint or one for all.
         d_gains: Kd, N·m·s/rad or N·s/m, likewise.
-        delay: number of periods between a state and the first use of external torques computed
+        delay: number of periods between a state and the first use of the external torques computed
             from it.
         start: (n,) initial positions in the order of the mechanism's `joint_names`, rad or m;
             None: its `home`.
@@ -117,12 +117,12 @@ class TrackedRobot:
     def growth(self, period: float | None = None) -> float:
         """The factor by which the fastest-growing error of the PD loop grows in a period.
 
-        It is that of the loop without external torques, linearised about the present position at
-        rest, without gravity and friction. Above 1 the sampled loop is unstable, even if the
-        continuous one is stable.
+        It is the growth factor of the loop without external torques, linearised about the present
+        position at rest, without gravity and friction. Above 1 the sampled loop is unstable, even
+        if the continuous one is stable.
 
         Args:
-            period: of the controller, s; None: that of this robot.
+            period: the period of the controller, s; None: that of this robot.
         """
         h, n = self.period if period is None else period, len(self.joints)
         inverse = self._inverse_inertia()

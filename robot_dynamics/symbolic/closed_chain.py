@@ -68,7 +68,7 @@ def derive(
     """
     mechanism, notes = tidied(mechanism)
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
-    # with its home closed and with joints that do no work held fixed
+    # with its home closed, and joints that do no work held fixed
     mechanism = chain.mechanism
     of_paper = is_planar(mechanism) and not mechanism.driving
     taken = plain_names(chain.coordinate_names, POSE if of_paper else ())
@@ -109,7 +109,7 @@ def is_planar(mechanism: Mechanism) -> bool:
 
 def _floating(mechanism: Mechanism) -> Mechanism:
     """The mechanism with a platform that moves freely in the plane by the joints `_FREE`; the hinge
-    by which it was attached becomes one more loop."""
+    that attached it becomes another loop."""
     platform_link = mechanism.link(str(mechanism.platform))
     hinge = platform_link.joint
     upright = Pose(rotation_to(hinge.axis))

@@ -46,15 +46,16 @@ from .symbolic_parameters import (
 )
 
 LETTER = {"closure": "phi", "torques": "tau"}
-"""The symbols for these matrices' entries; entries of the others are named after their matrix"""
+"""The symbols for the entries of these matrices; entries of others are named after their matrix"""
 CRAMER = 3
-"""Most joints of a leg whose rates are written with a determinant, instead of by elimination"""
+"""Largest number of joints of a leg whose rates are written with a determinant instead of by
+elimination"""
 NEAR = 3
-"""Most joints that carry a platform whose body is counted among the leg's"""
+"""Largest number of joints carrying a platform whose body is counted as part of the leg"""
 STEPS = 6
-"""Steps of Newton's method from home to there"""
+"""Steps of Newton's method from home to the other configuration (see BESIDE)"""
 BESIDE = 0.05
-"""rad or m: how far from home the other configuration is at which rows must be independent"""
+"""rad or m: distance from home of another configuration at which rows must be independent, too"""
 
 
 def listed_model(
@@ -189,7 +190,7 @@ def _entries(name: str, values: Array) -> Iterable[tuple[str, Any]]:
 
 
 def _frames(parts: Subsystems, mechanism: Mechanism, q: Array, rates: Array) -> dict[str, Any]:
-    """The frame and the motion of each link by their names: R_xy2, p_x2, omega_z2, v_x2."""
+    """The frame and the motion of each link, by name: R_xy2, p_x2, omega_z2, v_x2."""
     closure, number = parts.geometry.constraints, mechanism.index()
     motion = TreeMotion(closure.tree, closure.coordinates, q, rates)
     found: dict[str, Any] = {}
@@ -228,7 +229,7 @@ def _rows(chain: ClosedChain, parts: Subsystems) -> IndependentRows:
 
 
 def _is_far_out(mechanism: Mechanism) -> bool:
-    """Has the platform a body, and more joints before it than its inertia is written out for?"""
+    """Does the platform have a body, and more than NEAR joints before it?"""
     on_platform = platform.platform_links(mechanism)
     heavy = any(not mechanism.link(name).inertial.is_nothing for name in on_platform)
     above = mechanism.path(str(mechanism.platform))[:-1] if heavy else ()
@@ -244,11 +245,11 @@ class _Legs:
     branches: list[list[int]]
 
     def of_all(self, function: Callable[..., Array], *vectors: Array) -> Array:
-        """The sum of a function of `Equations` over the layers."""
+        """The sum over the layers of a function of `Equations`."""
         return sum((self.ordered(partial(function, x), *vectors) for x in self.layers), zeros(1))
 
     def ordered(self, function: Callable[..., Array], *vectors: Array) -> Array:
-        """A function of vectors in the mechanism's order."""
+        """A function whose vectors are in the mechanism's order, with those in the order of q_r."""
         back = [self.order.index(j) for j in range(len(self.order))]
         return array(function(*(array(x)[back] for x in vectors)))[list(self.order)]
 
@@ -258,7 +259,7 @@ class _Legs:
         D = mirrored(from_columns([self.of_all(function, q, still, e) for e in unit], len(q)))
         C = np.zeros(D.shape, dtype=object)
         for branch in self.branches:
-            # C e_j = ¼ [b(q̇ + e_j) - b(q̇ - e_j)] with the rates of the branch alone
+            # C e_j = ¼ [b(q̇ + e_j) - b(q̇ - e_j)] with only the branch's rates
             own = array([qd[j] if j in branch else 0.0 for j in range(len(q))])
             for j in branch if any(not is_zero(x) for x in D[:, branch].flat) else ():
                 ahead, behind = (

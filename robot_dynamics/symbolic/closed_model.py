@@ -200,8 +200,7 @@ class ListedModel(Documented):
 
     title: str
     joint_names: tuple[str, ...]
-    """The control coordinates q: the actuated joints, or, if there are more motors than needed, the
-    ones that q consists of"""
+    """The control coordinates q: the actuated joints or, with redundant motors, the driving ones"""
     coordinate_names: tuple[str, ...]
     """The names of q_r"""
     q: Symbols
@@ -221,8 +220,8 @@ class ListedModel(Documented):
     actuated_names: tuple[str, ...]
     """The order of the torques"""
     S: sympy.Matrix | None = None
-    """(n_m, n_a), if there are more motors than degrees of freedom: the motor torques of least norm
-    are S times those that the driving motors alone would need"""
+    """(n_m, n_a), with redundant motors: the motor torques of least norm are S times those that
+    the driving motors alone would need"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

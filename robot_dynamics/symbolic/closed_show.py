@@ -200,7 +200,7 @@ def listed(model: Any, *, steps: bool) -> Document:
     shown: list[list[Equation]] = [[] for _ in LISTED]
     here = 0
     for symbol, value in reversed(model.intermediates):
-        # what has no name belongs to what it is for
+        # an intermediate without a name belongs to the quantity that it is for
         begin = "_d" if symbol in model.rates else re.split(r"[_\d]", str(symbol))[0]
         here = here if re.fullmatch(r"v\d+", str(symbol)) else place.get(begin, here)
         equation = Equation(Formula(str(symbol), names.symbol(str(symbol))), value)

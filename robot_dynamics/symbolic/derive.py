@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 PARAMETERS = ("symbols", "numbers")
 
 MOST_AS_A_WHOLE = 16
-"""Up to this number of terms, one expression for a whole torque is tried too"""
+"""Up to this number of terms, a single expression for a whole torque is tried too"""
 MOST_TERMS = 2000
-"""Most terms of all expanded torques together; beyond it, intermediates are listed"""
+"""Largest number of terms of all expanded torques together; beyond it, intermediates are listed"""
 LARGEST_STEPS = 6
 """Largest number of bodies for which the model includes the steps of Lagrange–Euler"""
 
@@ -138,7 +138,7 @@ def derive(
 def _listed(
     task: Task, progress: Callable[[str], None]
 ) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """The model with named intermediates, or with numbered ones if those are too long as well."""
+    """The model with named intermediates, or with numbered ones if the named ones are too long."""
     try:
         assignments, parts = listed(task, progress)
     except TooManyTerms:
@@ -180,7 +180,7 @@ def _whole(
         progress(f"torque at {name}")
         torques.append(_torque(model, torque, write, simplify) + rubbed)
     steps = None
-    book = rotors if "rotors" in chosen else "none"  # the book's steps have no choice of terms
+    book = rotors if "rotors" in chosen else "none"  # the book's steps know no choice of terms
     bodies = len(mechanism.moving) + (len(mechanism.rotors) if book == "full" else 0)
     if task.formulation == "lagrange_euler" and bodies <= LARGEST_STEPS:
         progress("steps")

@@ -16,11 +16,11 @@ from ..mechanism.shown import html_table, markdown_table, text_table
 from .names import GREEK, Names, divided, symbol, words
 
 WIDEST = 100
-"""Most characters in a line of text; a wider matrix is written entry by entry"""
+"""Largest number of characters in a line of text; a wider matrix is written entry by entry"""
 WIDEST_TEX = 90
 """Width of one line of a LaTeX equation, in characters"""
 LINES = 30
-"""Most lines in one align*, which TeX typesets as a whole"""
+"""Largest number of lines in one align*, which TeX typesets as a whole"""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Document:
         """The document in HTML with MathML, which browsers render without a script.
 
         Args:
-            whole: a complete page, instead of the content of its body.
+            whole: a complete page, instead of only the content of its body.
         """
         said = escaping.escape
         body = [f"<h1>{said(self.title)}</h1>"]
@@ -296,7 +296,7 @@ def _tex_section(section: Section, names: Names) -> Iterator[str]:
 
 
 def _tex_words(text: str) -> str:
-    """The text with letters that have an index, and a single one at its end, set as mathematics."""
+    """The text with indexed letters, and a single letter at its end, set as mathematics."""
     found = ""
     for piece in re.split(r"(\b[A-Za-z]+_[A-Za-z0-9]+\b|(?<= )[A-Za-z]$)", text):
         is_letter = len(piece) == 1 or "_" in piece
@@ -305,7 +305,7 @@ def _tex_words(text: str) -> str:
 
 
 def _tex_cell(cell: str) -> str:
-    """A table's cell, as mathematics if it is a letter, one with a number, or a multiple of pi."""
+    """A table's cell; a letter, a numbered letter and a multiple of pi are set as mathematics."""
     if re.fullmatch(r"-?(\d+\*)?pi(/\d+)?", cell):
         return "$" + cell.replace("*", "").replace("pi", r"\pi ").replace(" /", "/").strip() + "$"
     found = re.fullmatch(rf"({'|'.join(GREEK)}|[A-Za-z])(\d*)", cell)

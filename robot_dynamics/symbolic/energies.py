@@ -29,7 +29,7 @@ from .symbolic_parameters import symbols_of
 
 KEYS = ("robot", "coordinates", "kinetic", "potential", "symbols")
 MOST = 20
-"""Most coordinates that a file of energies may have"""
+"""Largest number of coordinates that a file of energies may have"""
 
 
 def from_energies(
@@ -142,7 +142,7 @@ def derive_energies(
         mechanism, "newton_euler", parameters=parameters, rotors=rotors, terms=RIGID,
         progress=progress,
     )  # fmt: skip
-    assert isinstance(model, SymbolicModel)  # it has no loops
+    assert isinstance(model, SymbolicModel)  # there are no loops
     if model.intermediates:
         raise InputError(
             f"energies: {mechanism.name!r} has too many bodies for energies in one piece; "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism with symbols of a ring for its numbers, and its equations as polynomials."""
+"""A mechanism with symbols of a ring in place of numbers, and its equations as polynomials."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Lettered:
 
 
 def _before(polynomial: Any, letter: Polynomial) -> Any:
-    """The factor of a letter in which the polynomial is linear."""
+    """The factor of a letter in a polynomial that is linear in it."""
     if not isinstance(polynomial, Polynomial):
         return 0.0
     ring, slot = polynomial.ring, letter.ring.slot(letter)
@@ -121,7 +121,8 @@ def _without(polynomial: Any, slots: set[int]) -> Any:
 
 
 def _both(a: Steps, b: Steps) -> Steps:
-    """The steps of two layers together: bodies are on the same links, so J, D, h and C add up."""
+    """The steps of two layers together: their bodies are on the same links, so J, D, h and C add
+    up."""
     place = [a.names.index(name) for name in b.names]
     J, D, h, C = (np.array(each, dtype=object) for each in (a.J, a.D, a.h, a.C))
     for i, row in enumerate(place):
@@ -177,7 +178,7 @@ def layers(mechanism: Mechanism, rotors: str = "full") -> list[Mechanism]:
 
 def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
     """The mechanism with centres of mass measured from the joint: one letter for a1 + c_x1, if the
-    link's DH frame is at its far end. Squares of the sum then remain squares.
+    link's DH frame is at its far end. Squares of the sum then stay squares.
     """
 
     def link(old: Link) -> Link:
@@ -189,7 +190,7 @@ def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
             return old
         total = writer.plain(a + c)
         if not total.is_Add or not {*total.args} >= {writer.plain(a), writer.plain(c)}:
-            return old  # in the description's own names the sum is shorter
+            return old  # with the description's own names the sum is shorter
         letter = writer.ring.letter("parameter", total)
         center = array([letter - a, *old.inertial.center_of_mass[1:]])
         return replace(old, inertial=replace(old.inertial, center_of_mass=center))

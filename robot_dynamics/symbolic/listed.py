@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equations that are too long for one expression, with a list of named intermediates.
 
-The recursion runs over polynomials. Each of its quantities is used under a name in those after it:
-alpha_x3 is the x component of link 3's angular acceleration. The columns of D have intermediates of
-their own (D2_alpha_x3: with q̈ = e_2 alone).
+The recursion runs over polynomials. Each of its quantities has a name, under which later ones use
+it: alpha_x3 is the x component of link 3's angular acceleration. The columns of D have their own
+intermediates (D2_alpha_x3: with q̈ = e_2 alone).
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def listed(
 
 
 def _coriolis(task: Task) -> tuple[Assignments, sympy.Matrix]:
-    """C and the intermediates it depends on, which are numbered C_0, C_1 …, as they are many and
-    have no names of their own."""
+    """C and the intermediates that it depends on. These are numbered C_0, C_1 …, as there are many
+    of them and they have no natural names."""
     found, parts = straight_line(task)
     needed = _needed(list(found), [parts["C"]])
     renamed = {

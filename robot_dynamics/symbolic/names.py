@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How symbols are written as text, LaTeX and MathML, with one name for each.
+"""How symbols are written as text, LaTeX and MathML; each has one name.
 
 Text has SymPy's names (theta1, theta1_d, I_xx1), which are also those in Python. cos(q2 + q3) is
 abbreviated to c23, after the positions of the joints, unless the description has a symbol like c23.
@@ -270,7 +270,7 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         return self._indexed(base, below, dots, above)
 
     def _apart(self, word: Any) -> Any:
-        """The word with a little space on both sides, as adjacent words would be read as one."""
+        """The word with a little space on both sides, as adjacent words would run together."""
         spaces = [self._element("mspace"), self._element("mspace")]
         for space in spaces:
             space.setAttribute("width", "0.2em")

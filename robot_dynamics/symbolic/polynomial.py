@@ -23,16 +23,16 @@ BITS = 12
 _BASE = 1 << BITS
 _HALF = _BASE >> 1
 _DYADIC = float(1 << 20)
-"""Multiples of 1/this are used as coefficients: their sums and products are exact"""
+"""Coefficients are multiples of 1/this, so that their sums and products are exact"""
 _TIDY = math.pi / 12
 """15°: the cosines of its multiples have a closed form"""
 
 
 MOST_PRODUCTS = 3_000_000
-"""Most products of terms in one derivation; they take some seconds"""
+"""Largest number of products of terms in one derivation, which take some seconds"""
 MOST_TURNS = 8
-"""Largest k for which e^{ikq} is the k-th power of one letter. A rotor's angle at a larger ratio
-has a letter of its own: exponents stay small, and its cosine is not expanded"""
+"""Largest k for which e^{ikq} is the k-th power of one letter. For larger ratios a rotor's angle
+has its own letter: exponents stay small, and its cosine is not expanded"""
 
 
 class TooManyTerms(Exception):  # noqa: N818  not an error: a fallback is used
@@ -46,7 +46,7 @@ class Generator:
     kind: str
     """parameter | coordinate | rate | body | number | angle | fifteen (e^{iπ/12})"""
     expression: sympy.Expr
-    """What it stands for; for an angle θ itself, not e^{iθ}"""
+    """What it stands for; for an angle, θ itself, not e^{iθ}"""
     argument: tuple[int, complex] | None = None
     """For an angle: (key, factor) of the monomial θ"""
 
@@ -136,7 +136,7 @@ class Ring:
     def exponent(self, key: int, slot: int) -> int:
         """The exponent of one letter in a term."""
         place = BITS * slot
-        # with those of the letters before it rounded off
+        # with the exponents of the letters before it rounded off
         return (((key + (1 << place >> 1)) >> place) + _HALF) % _BASE - _HALF
 
     def expression(self, key: int) -> sympy.Expr:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recorded program as a short list of named values, each a polynomial in those before it.
 
-The program is computed over polynomials, whose normal form cancels what cancels and joins sums of
-angles. A value with a name becomes a letter in those after it; so does one that occurs several
-times or grows too long, as v1, v2 … Then a letter is written out again where that is no longer.
+The program runs over polynomials, whose normal form cancels terms and combines sums of angles. A
+named value becomes a letter in later values; so does one that occurs several times or grows too
+long, as v1, v2 … Finally a letter is written out again where this makes the list no longer.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from .short import Writer
 Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
 
 FEW = 12
-"""Most terms of a value in a rough list"""
+"""Largest number of terms of an unnamed value in a rough list"""
 MOST = 150
-"""Most terms of a value without a name; a longer one gets one"""
+"""Largest number of terms of a value without a name; a longer one gets one"""
 BRIEF = 150
-"""Largest `Writer.size` of a value that may be written in coordinates and parameters alone, though
-it is shorter in other values"""
+"""Largest `Writer.size` of a value that may be written in coordinates and parameters alone even
+though it is shorter in terms of other values"""
 LONGEST = 24
-"""Most terms of a value into which another one is written out"""
+"""Largest number of terms of a value into which another one is written out"""
 MOST_COPIED = 24
 """Largest `Writer.size` of a value that is written out in several places"""
 MOST_SEARCHED, FEW_SEARCHED = 12, 3
-"""Most terms of a value whose shortest form is searched for: in coordinates and parameters alone,
-and in other values"""
+"""Largest number of terms of a value whose shortest form is searched for: in coordinates and
+parameters alone, and in other values"""
 NAME = 4
-"""What a name and its line cost, in the units of `Writer.size`"""
+"""The cost of a name and its line, in the units of `Writer.size`"""
 DIGITS = 12
-"""Most decimals of a constant that is taken as exact; a longer one is rounded"""
+"""Largest number of decimals of a constant that is taken as exact; a longer one is rounded"""
 SHORT, ROUNDING = 8, 1e-13
 """Significant digits, and the relative distance within which a constant is replaced by the nearest
-number with so many digits"""
+number with that many digits"""
 
 
 class Sheet:
@@ -50,7 +50,7 @@ class Sheet:
 
     Args:
         writer: of the ring's polynomials.
-        taken: names that no value may have.
+        taken: names that are in use.
     """
 
     def __init__(self, writer: Writer, taken: Iterable[str], rough: bool = False):
@@ -62,7 +62,7 @@ class Sheet:
         """The value of each letter's slot, in order"""
         self._sizes: dict[int, int] = {}
         self._places: dict[int, tuple[int, str, int]] = {}
-        """(index, name, sign) of instructions"""
+        """By instruction: (index, name, sign) of the output that names it"""
         self._fixed: set[int] = set()
         """The slots of values that keep their names"""
         self._functions: set[int] = set()
@@ -80,12 +80,13 @@ class Sheet:
         """(intermediates, the first outputs) of a program.
 
         Args:
-            program: what was recorded.
+            program: the recorded program.
             inputs: the values of its inputs.
-            names: of its outputs; those of its outputs that are not wanted only name what occurs
-                in the others.
-            wanted: how many outputs are returned.
-            kept: how many outputs keep their names, whatever their length, if others need them.
+            names: the names of its outputs; outputs that are not wanted only name what occurs in
+                the others.
+            wanted: the number of outputs to return.
+            kept: the number of outputs that keep their names, whatever their length, if others need
+                them.
         """
         self._wanted(program, names)
         uses = _uses(program, wanted)
@@ -113,7 +114,7 @@ class Sheet:
         return self._settled(outputs)
 
     def _wanted(self, program: Program, names: Sequence[str]) -> None:
-        """Note the names of the places; a value's negative gives it its name too."""
+        """Note the names of the instructions; a value whose negative has a name gets it, too."""
         for i, (place, name) in enumerate(zip(program.outputs, names, strict=False)):
             if isinstance(place, int):
                 operation, *operands = program.instructions[place]
@@ -124,8 +125,8 @@ class Sheet:
     def _cut(
         self, place: int, whole: Polynomial, short: Polynomial, again: bool, kept: int
     ) -> tuple[Polynomial, Polynomial]:
-        """(a value in coordinates and parameters as far as it is not too long, the value in those
-        with a name)."""
+        """(the value in coordinates and parameters, as far as that is not too long; the value in
+        terms of named values)."""
         if len(whole.terms) > MOST:
             whole = short
         if place in self._places and not self._is_short(short):
@@ -143,8 +144,8 @@ class Sheet:
         return whole, short
 
     def _shorter(self, whole: Polynomial, short: Polynomial) -> Polynomial:
-        """The value in coordinates and parameters, or in other values if that is shorter, with
-        their own lines."""
+        """The value in coordinates and parameters, or in terms of other values if that is shorter,
+        counting the lines of these."""
         others = self._letters(short) - self._letters(whole)
         size = self.writer.size(whole)
         lines = sum(NAME if slot in self._fixed else self._sizes[slot] for slot in others)
@@ -199,7 +200,7 @@ class Sheet:
         return letter
 
     def _free(self, name: str) -> str:
-        """This name, or one like it that nothing else has."""
+        """This name, with underscores added until nothing else has it."""
         while name in self._taken:
             name += "_"
         self._taken.add(name)
@@ -213,7 +214,7 @@ class Sheet:
         return {slot for slot in self._slots(value) if slot in self._values}
 
     def _is_plain(self, value: Polynomial) -> bool:
-        """Is it in coordinates and parameters alone?"""
+        """Does it consist of coordinates and parameters alone?"""
         return not self._slots(value) & (self._values.keys() | self._functions)
 
     def _is_short(self, value: Polynomial) -> bool:
@@ -226,7 +227,7 @@ class Sheet:
     # --- the list ----------------------------------------------------------------------------
 
     def _settled(self, outputs: list[Polynomial]) -> tuple[Assignments, list[sympy.Expr]]:
-        """The values that the outputs need, with those written out that need no name."""
+        """The values that the outputs need; those that need no name are written out."""
         pages = _Pages(self, outputs)
         if not self.rough:
             pages.settle(self._fixed)
@@ -242,7 +243,7 @@ class Sheet:
         ]
 
     def replaced(self, value: Polynomial, slot: int, by: Polynomial) -> Polynomial | None:
-        """The value with a polynomial for this letter; None if it would be long."""
+        """The value with a polynomial in place of this letter; None if it would be long."""
         powers: dict[int, dict[int, complex]] = {}
         for key, factor in value.terms.items():
             power = self.ring.exponent(key, slot)
@@ -267,7 +268,7 @@ class Sheet:
 
 
 class _Pages:
-    """The values that some outputs need, by slot, and the outputs, by -1, -2 …"""
+    """The values, by slot, that some outputs need, and the outputs, by -1, -2 …"""
 
     def __init__(self, sheet: Sheet, outputs: list[Polynomial]):
         self.sheet = sheet
@@ -282,7 +283,7 @@ class _Pages:
         self.size: dict[int, int] = {}
         self.users: dict[int, set[int]] = defaultdict(set)
         self.held: Counter[int] = Counter()
-        """How often a function of a value occurs"""
+        """How often a value occurs inside functions"""
         pending = [-1 - i for i in range(len(outputs))]
         while pending:
             page = pending.pop()
@@ -291,7 +292,8 @@ class _Pages:
                 pending += self._parts(every[page])[0]
 
     def settle(self, fixed: set[int]) -> None:
-        """Write out each value that makes the list no longer, but not those with a fixed name."""
+        """Write out each value whose removal makes the list no longer, except those with fixed
+        names."""
         tried: dict[int, list[int]] = {}
         changed = True
         while changed:
@@ -346,7 +348,7 @@ class _Pages:
             self.users[slot].discard(page)
 
     def _drop(self, slot: int) -> None:
-        """Without this value, and those that only it needed."""
+        """Remove this value, and those that only it needed."""
         parts = self._parts(self.values[slot])[0]
         self._erase(slot)
         for other in parts:
@@ -365,7 +367,7 @@ def _uses(program: Program, wanted: int) -> Counter[int]:
 
 
 def near(value: float) -> float:
-    """The short decimal that a computed value is up to rounding, otherwise the value."""
+    """The short decimal that a computed value equals up to rounding, otherwise the value itself."""
     # a difference of short decimals: 0.0222 - 0.02215 is 5.000000000000143e-05
     short = float(f"{value:.{SHORT}g}")
     return short if abs(short - value) <= ROUNDING * abs(value) else value

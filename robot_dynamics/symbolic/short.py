@@ -26,13 +26,13 @@ from sympy.polys.rings import ring as polynomial_ring
 from .polynomial import BITS, Polynomial, Ring
 
 MOST_FACTORED = 16
-"""Most terms of a sum that is factored; a longer one would take SymPy too long"""
+"""Largest number of terms of a sum that is factored; a longer one would take SymPy too long"""
 MOST_SIZED = 200
-"""Most terms of a sum whose size is taken in more than one form"""
+"""Largest number of terms of a sum whose size is computed in more than one form"""
 ROUNDING = 1e-9
-"""A smaller coefficient is zero"""
+"""Smaller coefficients count as zero"""
 MOST_FORMS = 400
-"""Most terms of a sum for which more than one form is tried"""
+"""Largest number of terms of a sum for which more than one form is tried"""
 
 Atom: TypeAlias = sympy.Expr
 Monomial = tuple[tuple[Atom, int], ...]
@@ -61,7 +61,7 @@ class Writer:
         self._terms: dict[int, tuple[int, Angle, int, complex]] = {}
 
     def short(self, polynomial: Any) -> sympy.Expr:
-        """The shortest expression that was found for a polynomial or number."""
+        """The shortest expression found for a polynomial or number."""
         if not isinstance(polynomial, Polynomial):
             return _number(polynomial)
         return self._short(self.real(polynomial))
@@ -77,8 +77,7 @@ class Writer:
         return sympy.Add(*terms)
 
     def brief(self, polynomial: Polynomial, most: int) -> sympy.Expr:
-        """A short expression, without the search for the shortest if there are more terms than
-        `most`."""
+        """A short expression; with more than `most` terms, the shortest one is not searched for."""
         terms = self.real(polynomial)
         if len(terms) <= most:
             return self.short(polynomial)
@@ -88,8 +87,8 @@ class Writer:
         return _gathered(self._of_sums(terms) if powers is None else powers)
 
     def size(self, polynomial: Polynomial) -> int:
-        """About how long the expression will be, without the search for it: its letters and terms,
-        in sums of angles or in powers, whichever has fewer."""
+        """The approximate length of the expression, without searching for it: its letters and
+        terms, in sums of angles or in powers, whichever has fewer."""
         return min(self._sizes(polynomial))
 
     def _sizes(self, polynomial: Polynomial) -> list[int]:
@@ -118,7 +117,7 @@ class Writer:
         return found
 
     def _of_term(self, key: int) -> tuple[int, Angle, int, complex]:
-        """Of a term: (its key without angles, its angle, 1 + the number of its letters, the number
+        """For a term: (its key without angles, its angle, 1 + the number of its letters, the number
         that e^{iπ/12} contributes)."""
         found = self._terms.get(key)
         if found is None:
@@ -174,7 +173,7 @@ class Writer:
                 else:
                     letters.append((generator.expression, exponent))
             if angle and angle[0][1] < 0:
-                continue  # its complex conjugate is a term too and represents both
+                continue  # its complex conjugate is also a term, and represents both
             re, im = Fraction(coefficient.real) * factor, Fraction(coefficient.imag) * factor
             twice = 2 if angle else 1
             # c e^{iθ} and its conjugate: 2 Re c cos θ - 2 Im c sin θ
@@ -257,8 +256,8 @@ class Writer:
         return self._angles[slot, absolute]
 
     def _absolute(self, angle: Angle) -> Angle:
-        """The angle as multiples of the absolute angles φ_i = θ_i + …, found from the last to the
-        first."""
+        """The angle as multiples of the absolute angles φ_i = θ_i + …, determined from the last to
+        the first."""
         left, found = dict(angle), {}
         for slot in sorted(left.keys() | self.basis.keys(), reverse=True):
             k = left.pop(slot, 0)
@@ -320,7 +319,8 @@ class Writer:
 
 
 def polished(expression: sympy.Expr) -> sympy.Expr:
-    """The expression with sin² for 1 - cos², and with signs before brackets instead of inside."""
+    """The expression with sin² for 1 - cos², and with signs in front of brackets instead of
+    inside."""
     if expression.is_Atom or _is_trig(expression):
         return expression
     args = [polished(each) for each in expression.args]
@@ -463,7 +463,8 @@ def _without_cosine_squares(form: Sum, angle: sympy.Expr) -> Sum:
 
 
 def _gathered(form: Sum) -> sympy.Expr:
-    """The sum with its most frequent letter before a bracket, and so on inside and outside it."""
+    """The sum with its most frequent letter factored out, and so on inside and outside the
+    bracket."""
     common = _content(form)
     rest = {_divided(mono, common): c for mono, c in form.items()}
     outer = _value(common, Fraction(1))

@@ -13,7 +13,7 @@ from .document import Document, Equation, Formula, Section, step
 from .names import Names
 
 PRODUCT = "C_"
-"""The prefix of intermediates that only C depends on"""
+"""The prefix of intermediates that only C needs"""
 
 
 def names_of(model: Any) -> Names:
@@ -22,7 +22,7 @@ def names_of(model: Any) -> Names:
 
 
 def document(model: Any, steps: Sequence[Section] = ()) -> Document:
-    """The torques, then those of D, C, g and friction that belong to the chosen terms.
+    """The torques, then the parts D, C, g and friction that belong to the chosen terms.
 
     Args:
         model: a `SymbolicModel`.

@@ -8,8 +8,8 @@ from typing import Any
 import sympy
 
 LARGEST = 150
-"""An expression with more operations is only brought to normal form: SymPy's search for a shorter
-one would take minutes"""
+"""Expressions with more operations are only brought to normal form: SymPy's search for shorter ones
+would take minutes"""
 
 
 def simplified(expression: Any) -> sympy.Expr:

@@ -60,8 +60,8 @@ class Recording:
         Args:
             values: the recorded values that are wanted.
             names: the names of these values.
-            kept: intermediates by name; those that occur in the values are assigned to this name.
-            met: the same, but written out where that is no longer.
+            kept: intermediates by name; those that occur in the values are assigned to these names.
+            met: the same, but they are written out where that is no longer.
             basis: see `Writer`.
         """
         program = self._recorder.program([*values, *kept.values(), *met.values()])

@@ -16,7 +16,8 @@ from .names import entry_names
 from .polynomial import Polynomial, Ring
 
 WRITTEN_OUT = 2
-"""Most terms of an entry that is inserted in later results; a longer one is used under its name"""
+"""Largest number of terms of an entry that is inserted in later results; a longer one is used by
+name"""
 
 MOTIONS = (
     "omega_i = R_i^T omega_p + z qd_i;  "
@@ -160,7 +161,7 @@ def sweeps(
 
 
 def _numbered(seen: list[tuple[str, int, Any]]) -> list[tuple[str, int, Any, int]]:
-    """The values with the number of times that this quantity of this body occurred before."""
+    """The values, each with the number of earlier values of the same quantity of the same body."""
     count: dict[tuple[str, int], int] = {}
     found = []
     for quantity, body, value in seen:

@@ -51,7 +51,7 @@ class SymbolicModel(Documented):
     terms: frozenset[str] = frozenset(TERMS)
     """The terms of which the torques consist"""
     described: Mapping[sympy.Symbol, float] = field(default_factory=dict, repr=False)
-    """`parameters`, and those that occur in the steps but not in the torques"""
+    """`parameters`, and those that occur only in the steps"""
     derivation: Callable[[], list[Section]] = field(default=list, repr=False)
     """Computes the result of `sections`"""
 
@@ -61,8 +61,8 @@ class SymbolicModel(Documented):
         """A numerical function (q, qd, qdd) → tau, all (n,) in SI units.
 
         Args:
-            values: values for some of the parameters, SI units; the others, or None: all, have
-                those of the description.
+            values: values for some of the parameters, SI units; all others have those of the
+                description.
         """
         known = {**self.parameters, **(values or {})}
         arguments = [*self.q, *self.qd, *self.qdd, *known]

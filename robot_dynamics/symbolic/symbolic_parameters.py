@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism with symbols for its numbers: the parameters of its equations."""
+"""A mechanism with symbols in place of its numbers: the parameters of its equations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ the description gives it, such as `link1.mass`"""
 
 @dataclass
 class Parameters:
-    """Creates the parameters' symbols and records their values; or gives exact numbers instead."""
+    """Creates the parameters' symbols and records their values, or gives exact numbers instead."""
 
     symbols: bool
     values: dict[sympy.Symbol, float] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Parameters:
         Args:
             mechanism: the robot.
             symbols: True: symbols; False: exact numbers.
-            taken: names that no parameter may have.
+            taken: names that are in use.
         """
         names = frozenset(taken)
         return cls(symbols, {}, names, mechanism.notation, mechanism.symbols)
@@ -125,7 +125,7 @@ class Letters:
 
         Args:
             matrix: (3, 3), the rotation.
-            i: the number of the link, which the symbols' names end with.
+            i: the number of the link, with which the symbols' names end.
             place: where the description gives the rotation; see `Naming`.
         """
         result: Array | None = None
@@ -183,7 +183,7 @@ def _number(ring: Ring, number: sympy.Number) -> Any:
 
 
 def angles(rotation: Array) -> list[tuple[str, float, Callable[[Any], Array]]]:
-    """The elementary rotations that compose a rotation matrix, without those by zero: for each its
+    """The elementary rotations that compose a rotation matrix, except those by zero, as
     (name, angle in rad, function from the angle to the matrix).
 
     They are Rx(alpha) Rz(phi) if the rotation has this form, as in a DH table, and otherwise
@@ -220,12 +220,12 @@ def exact_number(value: float) -> sympy.Expr:
 
 def plain_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
     """Names that can be used in formulas: each name itself if it is an identifier and neither taken
-    nor the name of another's rate, such as q1_d; otherwise q with the name's number from 1, such
-    as q1, or one like it that means nothing else.
+    nor the name of another's rate, such as q1_d; otherwise q and its number, counted from 1, such
+    as q1, or a similar name that is free.
 
     Args:
         names: distinct names.
-        taken: names that mean something else.
+        taken: names that are in use.
     """
     rates = {f"{name}{dots}" for name in names for dots in ("_d", "_dd")}
     rates |= {f"{name}{dots}" for name in taken for dots in ("", "_d", "_dd")}
@@ -439,8 +439,8 @@ def _inertial(body: Inertial, kind: str, i: str, place: str, parameters: Naming)
 def symbolic_loops(
     mechanism: Mechanism, parameters: Naming, rotation: Callable[..., Array] = unnamed
 ) -> Mechanism:
-    """The loops with symbols for the places of their hinges: e_xi, e_yi … on the successor, f_xi,
-    f_yi … on the predecessor."""
+    """The loops with symbols for the positions of their hinges: e_xi, e_yi … on the successor,
+    f_xi, f_yi … on the predecessor."""
 
     def placed(end: Attachment, kind: str, i: int) -> Attachment:
         p = [

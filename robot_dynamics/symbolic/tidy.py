@@ -13,7 +13,7 @@ from ..scalar import Array, exact, rotation_to
 from .symbolic_parameters import angles
 
 NEAR = 2e-5
-"""rad: a right angle written with five digits differs less than this from the exact one"""
+"""rad: a right angle written with five digits differs from the exact one by less than this"""
 _FIFTEEN = math.pi / 12
 
 
@@ -22,7 +22,7 @@ def tidied(mechanism: Mechanism) -> tuple[Mechanism, tuple[str, ...]]:
 
     An angle is taken as rounded if it is a multiple of 90° rounded to two decimals or more (1.57,
     3.1416), or a multiple of 15° rounded to four or more. If a whole frame is right-angled to
-    2e-5 rad, all its angles are taken as rounded. A joint axis that is along none of its frame's
+    2e-5 rad, all its angles are taken as rounded. A joint axis that is not along one of its frame's
     axes becomes the z axis of a rotated frame.
     """
     said: list[str] = []

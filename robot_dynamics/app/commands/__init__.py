@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands; each file `NAME.py` has one `command`, and the kind of its result as `OUTPUT`
-unless the command says where it is."""
+"""The commands; each file `NAME.py` has one `command`, and the kind of its result as `OUTPUT`,
+unless the command says where else it is."""
 
 COMMANDS = (
     "torque",

@@ -17,7 +17,7 @@ from ..command import Command
 from ..options import description, home, number, one_a_joint, path, vector
 
 LONGEST = 100_000
-"""Number of steps of a motion above which a unit is probably wrong"""
+"""Number of steps above which a motion probably has a wrong unit"""
 
 
 def _start(name: str, default: str) -> Callable[..., Any]:

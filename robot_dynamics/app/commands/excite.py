@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 5
-"""Distances that are printed; --json has all"""
+"""Number of distances to print; --json has all"""
 
 _SCORE = record(log_det=NULLABLE, condition=NULLABLE, excited=COUNT)
 
@@ -183,7 +183,7 @@ def _text(found: Excitement, files: dict[str, Path]) -> str:
 
 
 def _rooms(rooms: dict[str, float]) -> list[str]:
-    """The smallest distances, and how many there are."""
+    """The smallest distances, and the number of all of them."""
     nearest = sorted(rooms.items(), key=lambda each: each[1])[:SHOWN]
     lines = [f"{name}: at least {room:.3f} m away" for name, room in nearest]
     more = len(rooms) - len(lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounds the tracking error: the same loop in one process, with one thing changed at a time.
+"""What limits the tracking error: the same loop in one process, with one thing changed at a time.
 
 There is no ROS here: torques come directly from `InverseDynamics`. The remaining causes of errors
 are the hold between two torques, their delay, and the integrator.
@@ -33,9 +33,10 @@ class Case:
     timestep: float
     """s"""
     lookahead: float = 0.0
-    """how far the desired state is sampled ahead of the measured one, periods"""
+    """periods by which the desired state is sampled ahead of the measured one"""
     commanded: bool = False
-    """compute torques from the desired state, not the measured one with desired accelerations?"""
+    """compute torques from the desired state, instead of the measured one with desired
+    accelerations?"""
 
     @property
     def age(self) -> float:
@@ -44,7 +45,7 @@ class Case:
 
 
 def cases(demo: Demo) -> tuple[Case, ...]:
-    """The demo as shown, and variants that each change one bound on its tracking error."""
+    """The demo as shown, and variants that each change one limit of its tracking error."""
     rate, delay, step, ahead = demo.update_rate, demo.delay, demo.timestep, demo.delay + 0.5
     return (
         Case("as shown", rate, delay, step),

@@ -30,7 +30,7 @@ SHOWN = {
 
 
 def _ages(run: Run) -> list[float]:
-    """The age of the torques; 0 if they are of the same period as the state."""
+    """The age of the torques; 0 if they belong to the same period as the state."""
     if run.way != "node" or run.ages is None:
         return [0.0, 0.0, 0.0]
     ages = run.ages[np.isfinite(run.ages)]

@@ -31,7 +31,7 @@ COMMAND_WAIT = 20.0
 """s of wall time that the robot waits for the torques of one state, even on a busy machine"""
 
 ATTEMPTS = 3
-"""Attempts for one controller; the first one that is in lock step throughout counts"""
+"""Attempts for one controller; the first one that stays in lock step throughout counts"""
 
 DEADLINE = 60.0
 """s of wall time without any progress after which a run has failed"""
@@ -78,7 +78,7 @@ def demonstrate(robot: str, folder: Path) -> Output:
 
 
 def _sound_run(run: Run, subject: Subject, scratch: Path, show: Stages) -> Track:
-    """A run in which every torque belongs to its state from the beginning of the motion on."""
+    """A run in which every torque belongs to its state from the beginning of the motion."""
     for attempt in range(ATTEMPTS):
         track = _run(run, subject, scratch, show)
         if not track.problem:
@@ -193,7 +193,7 @@ def check_output(folder: Path) -> None:
 
 
 def check_extras() -> None:
-    """Check that the packages are installed that every demo needs.
+    """Check that the packages that every demo needs are installed.
 
     Raises:
         BackendError: one is missing.

@@ -39,7 +39,7 @@ DURATION = 20.0
 COULOMB = (6.0, 8.0, 5.0, 1.5, 1.2, 0.6)
 """N·m, as described"""
 FADES = 0.06
-"""rad/s, for the description and the robot: dry friction has no step at rest, where gear teeth and
+"""rad/s, for the description and the robot: dry friction is no step at rest, where gear teeth and
 bearing balls only deform"""
 ROTORS = (1.2e-4, 1.2e-4, 8e-5, 2e-5, 2e-5, 1e-5)
 """kg m², as described"""
@@ -49,7 +49,7 @@ ENCODER = 2.0**-19 * 2 * np.pi
 RATE_NOISE = 2e-3
 """Standard deviation, rad/s"""
 TORQUE_NOISE = 0.005
-"""Standard deviation of torques from motor currents, as a share of the joint's effort limit"""
+"""Standard deviation of torques from motor currents, as a fraction of the joint's effort limit"""
 
 Show = Callable[[str], None]
 
@@ -97,7 +97,7 @@ def descriptions(urdf: str, folder: Path) -> tuple[Path, Path]:
         folder: where to write them.
 
     Returns:
-        (as described, as it is).
+        (as described, as the robot really is).
     """
     path = find(urdf)
     robot = load(str(path))
@@ -144,7 +144,7 @@ def record(
 ) -> Path:
     """Record the robot's encoders and currents while it follows a motion.
 
-    It is controlled by a PD loop and the torques of the described model.
+    It is controlled by a PD loop and the torques of the model as described.
 
     Args:
         robot: the real robot.

@@ -47,7 +47,7 @@ BANDWIDTH = 15.0
 LEAD = 3.0
 """s from the trajectory's message to the motion"""
 PATIENCE = 200.0
-"""s that a trial may take in addition to its motion"""
+"""s that a trial may take beyond its motion"""
 SPACING = 0.01
 """s between the trajectory's points"""
 LATE = np.round(np.arange(-0.005, 0.00505, 0.0005), 4).tolist()
@@ -66,7 +66,7 @@ Desired = Callable[[Floats], tuple[Floats, Floats, Floats]]
 
 
 def missing_packages(packages: Sequence[str]) -> list[str]:
-    """Those of the packages that no sourced setup file provides."""
+    """The packages among these that no sourced setup file provides."""
     return [name for name in packages if not _found(f"share/{name}")]
 
 
@@ -77,7 +77,7 @@ def _found(place: str) -> Path | None:
 
 
 def check_sourced() -> None:
-    """Check that everything is installed that cannot be built here.
+    """Check that everything that cannot be built here is installed.
 
     Raises:
         BackendError: something is missing; the error explains how to install it.
@@ -97,7 +97,7 @@ def check_sourced() -> None:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The hardware's log of one motion: one row per period, from the beginning of the motion on."""
+    """The hardware's log of one motion: one row per period, starting with the motion."""
 
     way: str
     time: Floats
@@ -149,7 +149,7 @@ class ManagedRobot:
 
         Args:
             log: the hardware's log file.
-            hardware: additional parameters of the hardware; with held=1 the robot stands still
+            hardware: additional parameters of the hardware; with held=1 the robot stands still,
                 whatever the torques are.
         """
         given = {f"qpos{i}": float(x) for i, x in enumerate(self._qpos)} | hardware
@@ -296,7 +296,7 @@ class ManagedRobot:
         """Run a manager, the node if needed, and the trial until it has ended.
 
         Args:
-            name: the beginning of the files' names.
+            name: the beginning of the file names.
             parameters: of the manager and its controllers.
             plan: of the trial, see `robot_dynamics.ros.controller_trial`.
             each_second: as in `moved`.
@@ -351,12 +351,12 @@ class ManagedRobot:
 
 
 def _ages(stamps: Floats, efforts: Floats, heard: Floats) -> Floats:
-    """The age (t,) of the state whose torques are in force, s; NaN before the first torques.
+    """The age (t,) of the state whose torques are applied, s; NaN before the first torques.
 
     Args:
         stamps: (t,) times at which states were read, s.
-        efforts: (t, n) torques in force.
-        heard: (m, 1 + n) the stamp of the state (s) and torques of each message.
+        efforts: (t, n) applied torques.
+        heard: (m, 1 + n) the state's stamp (s) and the torques of each message.
     """
     of = {tuple(row[1:]): row[0] for row in heard.tolist()}
     states = np.array([of.get(tuple(row), np.nan) for row in efforts.tolist()])

@@ -55,7 +55,7 @@ class Processes:
         """Start a node.
 
         Args:
-            name: of its executable.
+            name: the name of its executable.
             parameters: the node's parameters, by name.
             remappings: new names, by name.
         """
@@ -82,7 +82,7 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # only the demo gets Ctrl-C, and ends them in order
+                start_new_session=True,  # only the demo gets Ctrl-C, and then ends them in order
                 preexec_fn=_die_with_parent,
             )
 

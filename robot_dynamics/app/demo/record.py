@@ -16,7 +16,7 @@ from .subject import Subject
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """One run, with one row per period from the beginning of the motion on."""
+    """One run, with one row per period, starting with the motion."""
 
     label: str
     time: Floats

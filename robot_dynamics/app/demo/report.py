@@ -90,7 +90,7 @@ def _conditions(rate: float, delay: int) -> str:
 
 
 def numbers(subject: Subject, tracks: Sequence[Track], **more: Any) -> dict[str, Any]:
-    """The result, of which `more` are the values that are not of the runs."""
+    """The result; `more` are values that do not belong to a single run."""
     alone = tracks[0]
     runs = [
         _RUN.read(
@@ -107,8 +107,8 @@ def numbers(subject: Subject, tracks: Sequence[Track], **more: Any) -> dict[str,
 
 
 def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str, Any] | None:
-    """The ratio of the RMS errors of the second run of each pair to the first run's: the geometric
-    mean over the joints, and the platform's."""
+    """The ratio, for each pair of runs, of the second run's RMS errors to the first run's: the
+    geometric mean over the joints, and that of the platform."""
     if ends is None:
         return None
     named = {track.label: track for track in tracks}

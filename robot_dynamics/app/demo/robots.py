@@ -31,7 +31,7 @@ class Run:
 PD = Run("PD alone")
 
 GRAVITY = Run("PD + gravity", {"terms": ["gravity"]})
-"""What many robots provide without an inertial model"""
+"""What many robots provide that have no inertial model"""
 
 FRICTION = Run("PD + feed-forward", {"feedback": "commanded"})
 """Coulomb friction from the commanded rate, as the sign of a measured rate chatters at rest"""
@@ -80,7 +80,7 @@ class Demo:
     update_rate: float = 500.0
     """The rate of the controller, Hz"""
     delay: int = 1
-    """Periods from a state to the use of its torques; one on a ros2_control robot"""
+    """Periods from a state to the use of its torques; one for a ros2_control robot"""
     bandwidth: float = 20.0
     """rad/s: Kp = bandwidth² D_jj, Kd = 2 bandwidth D_jj at the start, which damps each joint by
     itself critically"""
@@ -89,13 +89,14 @@ class Demo:
     settle: float = 0.25
     """The time after the end of the motion that is also evaluated, s"""
     bounded: bool = True
-    """Does the demo also measure what bounds the error?"""
+    """Does the demo also measure what limits the error?"""
     identified: bool = False
     """Does the robot differ from its description, and are the models identified in the demo?"""
     geared: bool = False
     """Does the demo also measure the error of reflected rotors by gear ratio?"""
     against: tuple[str, str] | None = None
-    """Ends of the labels of paired runs: the errors of the second are relative to the first's"""
+    """Ends of the labels of paired runs: the errors of the second run are relative to the first
+    run's"""
     notes: tuple[str, ...] = ()
     """Additional lines above the table"""
 

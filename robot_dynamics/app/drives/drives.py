@@ -64,12 +64,12 @@ class Drive:
 
     @property
     def torque_share(self) -> float | None:
-        """The peak torque as a share of its limit; None: no limit is known."""
+        """The peak torque as a fraction of its limit; None: no limit is known."""
         return None if not self.most_torque else self.peak(self.torque) / self.most_torque
 
     @property
     def rate_share(self) -> float | None:
-        """The peak rate as a share of its limit; None: no limit is known."""
+        """The peak rate as a fraction of its limit; None: no limit is known."""
         return None if not self.most_rate else self.peak(self.rate) / self.most_rate
 
     @property
@@ -100,7 +100,7 @@ class Drive:
         return found
 
     def _over_time(self, values: Floats) -> float:
-        # ∫ by the trapezoidal rule, without intervals that have an unknown end
+        # ∫ by the trapezoidal rule, without intervals that have an unknown end point
         parts = (values[1:] + values[:-1]) / 2 * np.diff(self.time)
         return float(np.nansum(parts))
 

@@ -19,10 +19,10 @@ from ...scalar import Floats
 STRIDES = 120
 """Number of steps on each side of home"""
 FINER = 16
-"""Factor on the number of steps where the condition number has a peak"""
+"""Factor on the number of steps around a peak of the condition number"""
 CELLS, CELLS_OF_MANY = 32, 20
-"""Number of cells of a map along each motor: for a single map, and for several maps, which take
-longer"""
+"""Number of cells of a map along each motor: for a single map, and for each of several maps, which
+take longer"""
 EXACT = 1e-4
 """rad, or fractions of the robot's size: the accuracy of the ends of a range"""
 
@@ -40,7 +40,7 @@ class Range:
     upper: float
     """The upper end, rad or m"""
     ends: tuple[str, str]
-    """The reason of each end: a limit, a singularity, out of reach, or a whole turn"""
+    """The cause of each end: a limit, a singularity, out of reach, or a whole turn"""
     conditions: tuple[float, float]
     """Condition numbers of the passive Jacobian at the ends"""
     without_torque: tuple[tuple[float, float], ...]
@@ -56,7 +56,7 @@ class Range:
 
     @property
     def share(self) -> float | None:
-        """The share of its travel in which there are torques; None: the travel is not known."""
+        """The fraction of its travel in which there are torques; None: the travel is not known."""
         if not self.travel:
             return None
         gone = sum(b - a for a, b in self.without_torque)
@@ -181,7 +181,7 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
 
 
 def _refine(closed: ClosedChain, k: int, points: list[_Point]) -> None:
-    """Add positions around peaks of the condition number, where there may be a singularity."""
+    """Add positions around peaks of the condition number, where a singularity may lie."""
     for i in range(len(points) - 2, 0, -1):
         beside = max(points[i - 1].condition, points[i + 1].condition)
         if points[i].condition < max(beside, closed.condition_limit / 100):
@@ -193,7 +193,7 @@ def _refine(closed: ClosedChain, k: int, points: list[_Point]) -> None:
 
 
 def reach_maps(closed: ClosedChain) -> list[Map]:
-    """A map of every motor with the next one, and of the last one with the first."""
+    """A map of each motor with the next one, and of the last one with the first."""
     n = len(closed.driving_names)
     if n < 3:
         return [_map(closed, (0, 1), CELLS)] if n == 2 else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings of the motors' ranges: strips, charts, and a map of two motors."""
+"""Drawings of the motors' ranges: strips, charts, and maps of two motors."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from .ranges import Map, Range
 from .reach import SAID, chart, drawn_map, strip
 
 MOST_STRETCHES = 8
-"""The most intervals of a motion that are listed one by one"""
+"""Largest number of intervals of a motion that are listed one by one"""
 
 
 def number(x: float | None) -> str:
@@ -157,7 +157,7 @@ def write(
         link: a page in the same folder that animates the motion; None: there is none.
 
     Returns:
-        the files by what they are.
+        the files by their kind.
 
     Raises:
         InputError: the folder cannot be written to.

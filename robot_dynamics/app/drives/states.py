@@ -19,7 +19,7 @@ from ...motion.trajectory import States, Trajectory
 STEP = 0.01
 """s between samples of a trajectory"""
 MOST = 200_000
-"""Number of states of a motion above which a unit is probably wrong"""
+"""Number of states above which a motion probably has a wrong unit"""
 
 
 def states(
@@ -33,7 +33,7 @@ def states(
 ) -> States:
     """The motion of these joints; others are left out.
 
-    A trajectory (YAML) is sampled. A table without efforts is a plan and is used as it is; missing
+    A trajectory (YAML) is sampled. A table without efforts is a plan and is used unchanged; missing
     rates and accelerations are computed as differences. A bag, or a table with efforts, is a
     recording and is filtered as by `identify`.
 
@@ -80,7 +80,7 @@ def _sampled(file: str, joints: Sequence[str], step: float | None) -> States:
     count = max(2, int(np.ceil(duration / step - 1e-9)) + 1)
     time = np.linspace(trajectory.start, trajectory.end, count)
     order = [names.index(name) for name in joints]
-    # at its very end a trajectory rests: use the state just before
+    # a trajectory rests at its very end: use the state just before
     inside = np.minimum(time, np.nextafter(trajectory.end, trajectory.start))
     rows = np.array([trajectory.sample(t) for t in inside])[:, :, order]
     return States(source, time, rows[:, 0], rows[:, 1], rows[:, 2])

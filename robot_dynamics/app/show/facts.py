@@ -26,17 +26,19 @@ from ..report import joint_rows, rotor_rows, survey
 from ..report_page import page_table
 
 LETTERS = 3
-"""The most joints for which a page shows the derivation of the equations step by step"""
+"""Largest number of joints for which a page shows the derivation of the equations step by step"""
 DERIVED, DERIVED_CLOSED = 6, 9
-"""The most joints, without and with loops, for which a page has equations: more take minutes"""
+"""Largest number of joints, without and with loops, for which a page has equations: more take
+minutes"""
 LISTED = 21
-"""The most joints of a spatial robot with loops for which a page has the equations as plain text, a
-list of intermediates"""
+"""Largest number of joints of a spatial robot with loops for which a page has the equations as
+plain text, a list of intermediates"""
 LONGEST = 500_000
-"""The most characters of equations on a page"""
+"""Largest number of characters of equations on a page"""
 MOST_MODES = 12
 LARGE = 12
-"""The most joints of a robot with loops for which formulations are compared: more take minutes"""
+"""Largest number of joints of a robot with loops for which formulations are compared: more take
+minutes"""
 SAMPLES = 21
 """Number of samples of the motion along which formulations and rotor models are compared"""
 
@@ -68,9 +70,9 @@ def gathered(
     Args:
         source: the description's file.
         mechanism: the robot that was loaded from it.
-        found: what `survey` found in it; None: it is looked for.
+        found: what `survey` found in it; None: it is surveyed here.
         sensed: as in `page`.
-        derived: the most joints for which the equations are derived; each joint adds time.
+        derived: largest number of joints for which the equations are derived; each joint adds time.
     """
     if found is None:
         _, found = survey(source)
@@ -90,7 +92,7 @@ def _dynamics(mechanism: Mechanism, **options: Any) -> InverseDynamics:
 
 
 def _modes(mechanism: Mechanism, modes: list[dict[str, Any]], sensed: bool) -> list[dict[str, Any]]:
-    """The assembly modes that `survey` found in the coordinates in which the page computes."""
+    """The assembly modes that `survey` found, in the coordinates in which the page computes."""
     closed = _dynamics(mechanism, sensed=sensed).closed
     assert closed is not None
     plain = closed if not sensed else _dynamics(mechanism).closed

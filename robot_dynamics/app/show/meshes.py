@@ -16,7 +16,7 @@ from ...description.link_shapes import LinkShape, link_shapes
 from ...scalar import Floats
 
 MOST_TRIANGLES = 1800
-"""The most triangles of a mesh on the page"""
+"""Largest number of triangles of a mesh on the page"""
 
 Drawn = dict[str, list[dict[str, Any]]]
 

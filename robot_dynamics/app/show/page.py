@@ -58,7 +58,7 @@ def page(
     Raises:
         RobotDynamicsError: as in `InverseDynamics`.
     """
-    # the page itself computes, so nothing needs compiling here
+    # the page itself computes, so nothing needs to be compiled here
     dynamics = InverseDynamics(mechanism, rotors=rotors, sensed=sensed, backend="python")
     mechanism = dynamics.mechanism
     load = _load(mechanism)
@@ -79,7 +79,7 @@ def page(
         style=THEME + "".join(map(asset, STYLES)),
         body=body,
         data=embedded(data),
-        # names are our own, and texts are made only from numbers
+        # names are our own, and texts consist only of numbers
         programs=",\n".join(f"{name}:{text}" for name, text in texts.items()),
         script="".join(map(asset, SCRIPTS)),
     )

@@ -17,7 +17,7 @@ from .facts import LETTERS, Facts, gathered
 from .page import page
 
 MOST = 400
-"""The most states on a page"""
+"""Largest number of states on a page"""
 
 
 def played(

@@ -32,11 +32,12 @@ from ...scalar import Array, Floats
 WORLD = 4
 """The size of `world`: gravity and payload"""
 FORMULATION = "newton_euler"
-"""This formulation reads only the moments of bodies, which are additive"""
+"""A formulation that uses only the moments of bodies, which are additive"""
 MOST_BODIES = 16
-"""The most bodies for Lagrange–Euler, whose operations grow with their fourth power"""
+"""Largest number of bodies for Lagrange–Euler, whose operations grow with its fourth power"""
 LARGEST = 150_000
-"""The most characters of a program that is only for comparison; a longer one is left out"""
+"""Largest number of characters of a program that is only for comparison; a longer one is left
+out"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Choices:
 
     @property
     def carrier(self) -> str | None:
-        """The link whose payload the parameters depend on; None: they are not linear in its
+        """The link on whose payload the parameters depend; None: they are not linear in its
         mass."""
         return self.load if self.formulation == FORMULATION else None
 
@@ -226,7 +227,7 @@ class _LoadedModel:
 
         Args:
             name: the function.
-            sizes: of its arguments before `world`.
+            sizes: the sizes of its arguments before `world`.
         """
 
         def equations(*vectors: Array) -> Iterable[Any]:

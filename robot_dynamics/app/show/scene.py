@@ -19,7 +19,7 @@ def scene(mechanism: Mechanism, meshes: Mapping[str, list[dict[str, Any]]]) -> d
 
     Args:
         mechanism: the robot.
-        meshes: of links with visuals in a URDF, see `meshes.py`.
+        meshes: by link, for links with visuals in a URDF; see `meshes.py`.
     """
     shapes = Shapes(mechanism)
     names = [mechanism.base, *(link.name for link in mechanism.links)]
@@ -117,7 +117,7 @@ def size(mechanism: Mechanism, poses: Floats) -> float:
 
     Args:
         mechanism: the robot.
-        poses: of its links, 12 numbers each, see `pose`.
+        poses: the poses of its links, 12 numbers each; see `pose`.
     """
     points = np.vstack([np.zeros(3), poses.reshape(-1, 12)[:, 9:]])
     return float(max(np.ptp(points, axis=0).max(), Shapes(mechanism).width * 4))

@@ -29,8 +29,8 @@ from .kernels import ModelKernels
 from .subsystems import Subsystems
 
 CONDITION_LIMIT = 1e3
-"""Largest condition number of the passive Jacobian; beyond it torques may be a hundred times their
-usual size"""
+"""Largest condition number of the passive Jacobian; beyond it torques may be a hundred times as
+large as usual"""
 NEAR = 0.5
 """rad, or fractions of the size: how far the state given to `reset` may be from a closed one"""
 STRAIGHT_LINE = 50
@@ -58,7 +58,7 @@ class ClosedChain:
             the formulation is applied to the legs.
         sensed: take q = [q_a, q_s] instead of q_a.
         free_platform: model the platform as carried by no leg and joined to all of them by
-            closures, as is always done with `sensed`. Otherwise the torques do not depend on it.
+            closures, as is always done with `sensed`. The torques do not depend on this choice.
         condition_limit: largest condition number of the passive Jacobian; beyond it a state is
             refused.
 
@@ -103,7 +103,7 @@ class ClosedChain:
             self._start(*prepared(mechanism))
 
     def _start(self, mechanism: Mechanism, described: Closer, solver: Closer | None = None) -> None:
-        """Build the model, with solvers of a mechanism of the same geometry, if there are any."""
+        """Build the model, reusing the solvers of a mechanism of the same geometry, if given."""
         choices = self._choices
         sensed, condition_limit = choices["sensed"], choices["condition_limit"]
         if sensed and not mechanism.sensed:
@@ -506,7 +506,7 @@ class ClosedChain:
         """(…, k, …): a kernel's results for each direction w of the control coordinates."""
         kernel, ways = self._kernels[name], np.eye(self._k)
         if all(x.ndim == 1 for x in states):
-            # a batch of a few rows takes longer, and has to be compiled
+            # a batch of a few rows would take longer, and would have to be compiled
             return np.array([kernel.call(*states, way) for way in ways])
         return kernel(*(x[..., None, :] for x in states), ways)
 
@@ -558,7 +558,7 @@ class ClosedChain:
         """
         tau = self._continuation.consistent_torques(q, qd, qdd_a)
         if tau is None:
-            # it has not been closed there yet, or is near a singularity
+            # this state was not the last one closed, or it is near a singularity
             return self.torques(
                 q, qd, np.concatenate([qdd_a, self.sensed_accelerations(q, qd, qdd_a)])
             )
@@ -608,7 +608,7 @@ class ClosedChain:
         qdd: ArrayLike,
         pushes: Callable[[Mechanism, Floats], tuple[Floats, Floats]] | None = None,
     ) -> ConstraintForces:
-        """The multipliers of (36) and (38), and the forces that they stand for.
+        """The multipliers of (36) and (38), and the forces that they represent.
 
         Args:
             q: (…, k) positions in the order of `joint_names`, rad or m.
@@ -636,7 +636,7 @@ class ClosedChain:
             tau_r = tau_r - outside[..., back]
             f_c = f_c + on_platform if f_c.shape[-1] else f_c
         if with_all.model.sharing is not None:
-            # torques of motors at passive joints are not carried by the loops
+            # the loops do not carry the torques of motors at passive joints
             tau = (with_all.on_motors(state.q_r) @ tau_r[..., None])[..., 0]
             tau_r = np.array(tau_r)
             tau_r[..., list(with_all.model.sharing.motors)] -= tau
@@ -660,7 +660,7 @@ class ClosedChain:
     def update(self, mechanism: Mechanism) -> None:
         """Adopt the gravity, friction and inertias of a mechanism of the same geometry.
 
-        Nothing is compiled, unless friction has terms that it did not have before.
+        Nothing is compiled, unless friction gets a term that it did not have.
 
         Args:
             mechanism: with the same links, joints, loops and motors as this one's.
@@ -676,7 +676,8 @@ class ClosedChain:
     # --- helpers ----------------------------------------------------------------------------
 
     def _carefully(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """`solved` for all but one state near the last: a far, singular or invalid one, a batch."""
+        """`solved` for everything but one state near the last: far, singular or invalid ones, and
+        batches."""
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._continuation.close_regular(q)
         if q.ndim == 1:

@@ -6,7 +6,7 @@
 The passive joints have no motors: λ = J_passive⁻ᵀ τ_passive. The multiplier of a position row
 along a is a force λ a on the successor; that of a direction row a · b = 0 is a moment λ b × a. The
 opposite wrench acts on the predecessor. No rigid-body model determines how redundant rows share
-the load: the rows that are left out are given none.
+the load: the rows that are left out carry none.
 """
 
 from __future__ import annotations

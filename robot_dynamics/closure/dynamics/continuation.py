@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing the loops for one state after another, each from the configuration found last."""
+"""Closes the loops for one state after another, each from the configuration found last."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ MOST_STEPS_OF_A_ROW = 200
 BLOCK = 1 << 16
 """Number of rows of a batch that are closed at a time, to keep intermediate results small"""
 _SAME = 1e-6
-"""rad, or fractions of the size: configurations nearer than this are the same, as other solutions
-are far away"""
+"""rad, or fractions of the size: configurations nearer than this are the same, since other
+solutions are far away"""
 _VALID = np.asarray(True)
 
 
 class _Here(threading.local):
-    """The memory of the state that this thread closed last, and the origin it started from."""
+    """The memory of the state that this thread closed last, and the origin that it started from."""
 
     origin: Floats | None = None
     memory: Floats = np.zeros(0)
@@ -58,8 +58,8 @@ class Continuation:
 
     Near the last state this is one kernel call. Farther away, a path is followed from there, or
     from the origin, whose assembly mode is known. Each thread continues from its own last state.
-    It is an error if a state is on another assembly mode than the origin's, or can be reached
-    neither directly nor via the origin within a bounded time.
+    A state is refused if it is on another assembly mode than the origin's, or if neither the path
+    from the last state nor the one via the origin reaches it within a bounded time.
 
     q, qd, qdd are the control coordinates, their rates and accelerations, as in `ClosedChain`.
 
@@ -78,7 +78,7 @@ class Continuation:
         self._motors = model.motors
         self._size = model.memory_size
         self._limit = model.condition_limit
-        # the readings determine all other joints in closed form, or are only the motors'
+        # the readings determine all other joints in closed form, or are only those of the motors
         self._reads_all = model.hinged is not None or self._k == self._a
         self._rest = np.zeros(self._k)
         self._here = _Here()
@@ -100,7 +100,7 @@ class Continuation:
         self._origin = self._latest = self._remembered(start, float(start.assembly_mode))
 
     def go_on(self, origin: KinematicState, last: Floats) -> None:
-        """Let this thread continue from a closed configuration `last` (n_r,), with a new origin."""
+        """Let this thread continue from a closed `last` (n_r,); `origin` becomes every thread's."""
         self.restart(origin)
         self._keep(self._memory_at(last, self._origin), self._origin)
 
@@ -200,7 +200,7 @@ class Continuation:
         return q_r, valid & ~out
 
     def close(self, q: Floats) -> tuple[Floats, Mask, Floats]:
-        """(q_r (…, n_r), which rows are valid, how near each (…,) is to a singularity).
+        """(q_r (…, n_r), which rows are valid, how near each row (…,) is to a singularity).
 
         The next call continues from the last of the states. States of a batch are closed starting
         from the origin or from the previous row; rows that can't be closed are invalid.
@@ -247,7 +247,7 @@ class Continuation:
     # --- helpers ----------------------------------------------------------------------------
 
     def _memory(self, origin: Floats) -> Floats:
-        """This thread's memory; that of the origin if it has closed nothing since."""
+        """This thread's memory, or the origin's if it has closed nothing since."""
         here = self._here
         return here.memory if here.origin is origin else origin
 
@@ -352,7 +352,8 @@ class Continuation:
     def _reached(
         self, q: Floats, memory: Floats, origin: Floats, most: int
     ) -> tuple[Floats, float]:
-        """(memory at q, how near it may be to a singularity), in a bounded number of steps."""
+        """(memory at q, how near it may be to a singularity), reached in a bounded number of
+        steps."""
         unfinished: list[Floats] = []
         try:
             return self._reached_directly(q, memory, origin, most, unfinished.append)
@@ -369,11 +370,11 @@ class Continuation:
             raise
 
     def _way_back(self, memory: Floats, origin: Floats, most: int) -> Floats | None:
-        """The memory at the origin, reached from this one; None: the way back leads elsewhere, as
-        several assembly modes may have the same sign of the determinant.
+        """The memory at the origin, reached from this one; None: the way back leads to another
+        configuration, as several assembly modes may have the same sign of the determinant.
 
         Raises:
-            ClosureError: there is no way back in so many steps.
+            ClosureError: the way back takes more steps than that.
         """
         if self._k > self._a:
             # readings determine the configuration, whatever the previous one was
@@ -429,7 +430,7 @@ class Continuation:
         most: int,
         unfinished: Callable[[Floats], object],
     ) -> Floats:
-        """q_r (n_r,) from readings (k,), which need not be consistent: motors first."""
+        """q_r (n_r,) from readings (k,), which need not be consistent: first from the motors'."""
         if not self._reads_all:
             start = self._at_motors(q[: self._a], start, origin, most, unfinished)
         row = self.kernels["closing"](q, start[self._k :])

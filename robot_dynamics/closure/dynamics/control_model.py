@@ -5,7 +5,7 @@
 
 with D', C', G' from `subsystems`. The control coordinates q are q_a, or [q_a; q_s] with sensors;
 without sensors T_q is T. All functions are straight-line, so they can be recorded: Newton's method
-takes a fixed number of steps, and `guard` tells whether they were enough.
+takes a fixed number of steps, and `guard` shows whether they sufficed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .subsystems import Subsystems
 
 @dataclass(frozen=True)
 class Sharing:
-    """How more motors than degrees of freedom share the work, over any scalar.
+    """How redundant motors share the load, over any scalar.
 
     The rates of all motors are A q̇, where q are the positions of the driving motors. Torques τ do
     the same work as the generalised forces Q if Aᵀ τ = Q. Of all such torques those of least norm
-    are taken, so no motor works against another:
+    have least norm, so no motor works against another:
 
         Σ (τ_i / w_i)² least:   τ = S Q,   S = W A (Aᵀ W A)⁻¹,   W = diag(w²)
 
@@ -47,7 +47,7 @@ class Sharing:
 
     @classmethod
     def of(cls, mechanism: Mechanism, geometry: LoopGeometry) -> Sharing | None:
-        """How a mechanism's motors share the work; None if all motors are driving ones."""
+        """How a mechanism's motors share the load; None if none are redundant."""
         if not mechanism.driving:
             return None
         names = mechanism.actuated_names
@@ -57,7 +57,7 @@ class Sharing:
         )
 
     def of_state(self, T: Array) -> Shares:
-        """The distribution at a configuration, given its T (n_r, n_a)."""
+        """The load sharing at a configuration, given its T (n_r, n_a)."""
         return Shares(array(self.alike), T[list(self.motors)])
 
 
@@ -76,8 +76,8 @@ class Shares:
 
 
 STEPS = 2
-"""Steps of Newton's method from a good guess: the second is below 1e-7 and leaves an error of
-1e-14"""
+"""Steps of Newton's method from a good guess: the second is shorter than 1e-7 and leaves an error
+of 1e-14"""
 STEPS_OF_READINGS = 3
 """The same with redundant sensors, whose disagreement makes convergence linear"""
 REST = 1e-10
@@ -88,7 +88,7 @@ LAST_STEP = 1e-7
 """rad, or fractions of the mechanism's size: the longest last step"""
 BEND = 0.125
 """The longest first step, as a fraction of the way from the last state: a larger prediction error
-means that a singularity is near"""
+indicates a singularity nearby"""
 FAR_BOUND = 0.3
 """rad, or fractions of the size: the longest first step from a guess without prediction"""
 MARGIN = 3.0
@@ -110,8 +110,7 @@ class ClosedModel:
     sensed: bool
     condition_limit: float
     sharing: Sharing | None = None
-    """If there are more motors than degrees of freedom; D, C, G and τ are then S times those
-    above"""
+    """If there are redundant motors; D, C, G and τ are then S times those above"""
 
     @property
     def geometry(self) -> LoopGeometry:
@@ -214,7 +213,7 @@ class ClosedModel:
         """q̈ (k,) from the torques (n_m,) of the chosen terms."""
         D, rest = self.mass_matrix(q_r), tau - self.torques(q_r, qd, zeros(self.known))
         if self.sharing is not None:
-            # Aᵀ τ = Q: motors that work against each other move nothing
+            # Aᵀ τ = Q: motors working against each other cause no motion
             A = self.T(q_r)[list(self.sharing.motors)]
             D, rest = A.T @ D, A.T @ rest
         # D q̈ = τ - C q̇ - G - friction
@@ -225,13 +224,13 @@ class ClosedModel:
         return array(_Projection(self, q_r).of_motors.matrix)
 
     def S(self, q_r: Array) -> Array:
-        """(n_m, n_a): how more motors than degrees of freedom share the work; see `Sharing`."""
+        """(n_m, n_a): how redundant motors share the load; see `Sharing`."""
         shares = _Projection(self, q_r).shares
         assert shares is not None
         return np.column_stack([shares.torques(unit) for unit in np.eye(self.geometry.actuated)])
 
     def on_motors(self, q_r: Array) -> Array:
-        """(n_m, n_r): τ = on_motors τ_r; it is Tᵀ if there are no more motors than needed."""
+        """(n_m, n_r): τ = on_motors τ_r; it is Tᵀ if no motors are redundant."""
         projection = _Projection(self, q_r)
         return np.column_stack([projection.on_motors(unit) for unit in np.eye(len(q_r))])
 
@@ -272,9 +271,9 @@ class ClosedModel:
         [τ (n_m,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇;
         the orientation of the assembly mode, 1 or -1]
 
-        guard is at most 1 if this is certainly the assembly mode of the previous state: the way
-        is short, the prediction error is a small fraction of it, the steps shrink, no singularity
-        is near, and the determinant has the same sign.
+        guard is at most 1 if this is certainly the assembly mode of the previous state: the way is
+        short, the prediction error is a small fraction of it, the steps shrink, no singularity is
+        near, and the determinant keeps its sign.
         """
         here, doubt = self._next(q, memory)
         return self._remembered(here.torques(qd, qdd), doubt, here, memory)
@@ -332,7 +331,7 @@ class ClosedModel:
         """(the projection at the closed configuration of q (k,), guard), from the last state."""
         k, n, at = self.known, len(self.geometry.names), self.motors + 1
         before, lower = memory[at : at + n], memory[at + n : -1].reshape(n - k, k)
-        # the guess is where the last T_q points
+        # the guess is the extrapolation by the last T_q
         way = q - before[:k]
         ahead = lower @ way
         scaled = array([*way, *ahead]) / self.closure.column_scale
@@ -372,7 +371,7 @@ class _Projection:
 
     @cached_property
     def shares(self) -> Shares | None:
-        """How the motors share the work; None if there are no more than degrees of freedom."""
+        """How the motors share the load; None if none are redundant."""
         sharing = self.model.sharing
         return None if sharing is None else sharing.of_state(self.of_motors.matrix)
 

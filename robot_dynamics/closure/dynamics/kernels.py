@@ -29,15 +29,15 @@ class ParameterVector:
     """The vector of gravity (3,), the platform's moments (10,), the friction of its joints, and
     the parameters of the legs.
 
-    In the model of the legs the platform's link has no body and thus no parameters; nor have the
-    links added for a free platform.
+    In the model of the legs the platform's link has no body, hence no parameters; the same holds
+    for the links added for a free platform.
     """
 
     def __init__(self, parts: Subsystems):
         self._parts = parts
         mechanism, tree = parts.geometry.mechanism, parts.legs.mechanism
         free = parts.geometry.free
-        # links that never have a body and carry none, as regrouping moves bodies towards the base
+        # links that never have a body nor receive one by regrouping, which moves bodies inwards
         bare = {*platform_links(mechanism), *(free.added if free else ())}
         carrying = {
             each for link in tree.links if link.name not in bare for each in tree.path(link.name)
@@ -144,10 +144,10 @@ class ModelKernels:
         return kernel
 
     def function(self, name: str) -> Function:
-        """The description, for the compiler, of one of the model's functions.
+        """One of the model's functions in the form that the compiler needs.
 
         Args:
-            name: of a method of `ClosedModel`, or `slopes`.
+            name: that of a method of `ClosedModel`, or `slopes`.
         """
         m = self.model
         a, t, k, n = m.geometry.actuated, m.motors, m.known, len(m.geometry.names)

@@ -58,7 +58,7 @@ class Subsystems:
         """Check the options, and separate the platform from the tree.
 
         Args:
-            geometry: of a mechanism with loops; a mechanism stands for its geometry as described.
+            geometry: of a mechanism with loops; for a mechanism, its geometry as described.
             formulation, rotors, terms, friction_smoothing: as in `InverseDynamics`; the
                 formulation is applied to the legs.
             regroup: convert bodies and frames to the form that is fastest to compute with.
@@ -76,7 +76,8 @@ class Subsystems:
     # --- forces on q_r ---------------------------------------------------------------------
 
     def rigid(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """D' q̈_r + C' q̇_r (n_r,), without gravity and friction; rotors if they are a term."""
+        """D' q̈_r + C' q̇_r (n_r,), without gravity and friction; with rotors if they are a
+        term."""
         return self._of_links(q, qd, qdd) + self._legs(self.legs.of_rotors, q, qd, qdd)
 
     def _of_links(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -139,7 +140,7 @@ class Subsystems:
         return wrench
 
     def _moving(self, qd: Array, qdd: Array, qdd_free: Array) -> tuple[Array, Array]:
-        """(q̇_r, q̈_r) as they enter the chosen terms of the links."""
+        """(q̇_r, q̈_r) as the chosen terms of the links use them."""
         qd, driven = motion_of("links", self.legs.terms, qd, qdd)
         free, _ = motion_of("links", self.legs.terms, qdd_free, qdd)
         return qd, array(driven) + array(free)
@@ -154,7 +155,7 @@ class Subsystems:
         )
 
     def _legs(self, function: Callable[..., Array], *vectors: Array) -> Array:
-        """A function of the tree, whose vectors are in the mechanism's order, in that of q_r."""
+        """A function of the tree, in the order of q_r instead of the mechanism's."""
         order = self.geometry.order
         back = [order.index(j) for j in range(len(order))]
         return array(function(*(array(x)[back] for x in vectors)))[list(order)]

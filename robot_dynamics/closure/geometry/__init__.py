@@ -8,14 +8,14 @@
 | constraints.py     | each loop's constraints: residual, Jacobian, its rate                    |
 | mobility.py        | degrees of freedom, redundant rows, home                                 |
 | home_search.py     | closing the loops from a rough pose                                      |
-| mend.py            | corrections of slips in a description that can only mean one thing       |
+| mend.py            | corrections of slips in a description whose intent is clear              |
 | free_platform.py   | a platform that no leg carries, and its pose from readings               |
-| independent_rows.py | the rows that count, Newton's method on them, T and T_q over any scalar |
+| independent_rows.py | the independent rows, Newton's method on them, T and T_q                |
 | near.py            | the assembly mode that a description means by `near`                     |
 | assembly.py        | all assembly modes                                                       |
 | curvature.py       | bounds that certify a step                                               |
 | path_following.py  | predictor–corrector steps along a path, each certified or checked        |
 | closer.py          | `Closer`: forward and inverse position; preparing a mechanism for it     |
-| kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |
-| linear.py          | solvers for linear equations, straight-line                              |
+| kinematic_state.py | J_R, J_C, T, T_q and their rates, under these names                      |
+| linear.py          | straight-line solvers for linear equations                               |
 """

@@ -18,7 +18,7 @@ from .near import Near
 
 TINY = 1e-300
 AS_NEAR = 1.5
-"""An assembly mode at up to this multiple of the nearest one's distance counts as equally near"""
+"""A mode counts as equally near up to this multiple of the nearest mode's distance"""
 ABOUT = 0.05
 """rad, or fractions of the size: a smaller difference never decides between two modes"""
 SINGULAR = 1e6

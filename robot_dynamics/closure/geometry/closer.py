@@ -26,7 +26,7 @@ from .path_following import MAX_STEPS, MotorPath, PosePath, ReadingsPath, follow
 POSE_TOLERANCE = 1e-9
 """Accuracy of the platform's pose in inverse kinematics, rad or fractions of the size"""
 ELSEWHERE = 0.5
-"""rad, or fractions of the size: home may be this far from what `near` says without a warning"""
+"""rad, or fractions of the size: home may be this far from `near` without a warning"""
 
 
 class Closer:
@@ -57,7 +57,7 @@ class Closer:
             if link.joint.coupling
             for master, _ in link.joint.coupling.ratios
         }
-        # a joint geared to others does not wrap: they would not turn by whole turns
+        # a joint geared to others does not wrap: the others would not turn by whole turns
         self.wraps = np.array(
             [j.type == "continuous" and j.name not in masters for j in joints], dtype=bool
         )

@@ -53,7 +53,7 @@ class Curvature:
             self._paths
         ]
         self._chain_loop = np.array([chain.loop for chain in chains], dtype=np.intp)
-        # rows of cosines, then rows of offsets
+        # first the rows of cosines, then those of offsets
         self._counts = np.array(
             [[chain.of_cosines for chain in chains], [chain.of_places for chain in chains]]
         ).reshape(2, len(chains), 1)
@@ -74,12 +74,12 @@ class Curvature:
         d, t = self._along(d), self._turns
         turned = np.where(t, d, 0.0)
         inner = np.cumsum(turned, axis=1) - turned
-        # j is the outermost joint, or else one of the others is
+        # either j is the outermost joint, or one of the others is
         own = levers * (inner + turned) ** order
         out = np.where(t, (inner + d) ** order - inner**order, order * d * inner ** (order - 1))
         place = own + t * _beyond(levers * out)
         cosine = t * turned.sum(axis=1, keepdims=True) ** order
-        # by rows and joints of the tree, from those by chains and their joints
+        # from chains and their joints to rows and joints of the tree
         every = np.zeros(self._shape)
         for kind, values in enumerate((cosine * self._counts[0], place * self._counts[1])):
             np.add.at(every[kind], (self._chain_loop[:, None], self._paths), values)

@@ -3,8 +3,8 @@
 
 In a description's tree one of the legs carries the platform. Here that leg ends where the others
 do, and the platform has joints of its own, the paper's coordinates x: two prismatic joints and a
-rotation in the robot's plane, or three of each in space. All legs are then alike, and no result
-depends on which leg carries the platform in the description.
+rotation in the robot's plane, or three of each in space. All legs are then equivalent, and no
+result depends on which leg carries the platform in the description.
 
 The passive joints that carried the platform remain on their leg, but carry nothing: they follow
 the platform's orientation, and keep their friction.
@@ -23,7 +23,7 @@ from ...scalar import Array, Floats, Scalar, array, atan, cross, rotation_to, sq
 from .constraints import Constraints
 
 _ROUNDED = 1e-4
-"""rad: tolerance for axes that are parallel or normal except for rounded angles such as 1.5708
+"""rad: tolerance for axes that would be parallel or normal but for rounded angles such as 1.5708
 (the tolerance for ranks is as generous)"""
 _APART = 1e-5
 """How far axes that intersect may miss each other, as a fraction of the robot's size"""
@@ -147,7 +147,7 @@ def _carriages(planar: bool) -> Iterator[tuple[str, str, Array]]:
 
 
 def _carried(mechanism: Mechanism, name: str) -> Link:
-    """The link, on a moving joint, that this link is fixed to, or the link itself."""
+    """The link on a moving joint to which this link is fixed, or the link itself."""
     link = mechanism.link(name)
     while not link.joint.moves and link.parent != mechanism.base:
         link = mechanism.link(link.parent)
@@ -166,7 +166,7 @@ def _is_free(mechanism: Mechanism, joint: Joint) -> bool:
 
 
 def _joint_of(mechanism: Mechanism, top: Link, places: _Places) -> tuple[str, list[Link]]:
-    """(type of the joint formed by the last passive joints, their links from the platform on).
+    """(type of the joint formed by the last passive joints, their links from the platform inwards).
 
     Links between these joints must carry nothing else. Whether they have bodies makes no
     difference, as a payload must not change the geometry.
@@ -230,7 +230,7 @@ class _Places:
 
     def frames(self, kind: str, carriers: list[Link]) -> tuple[Pose, Pose]:
         """The frames (on the leg, on the platform) of a loop of this type that replaces these
-        joints, which are given from the platform on."""
+        joints, which are given from the platform inwards."""
         axes = [self.axis(link) for link in carriers]
         if kind == "universal":
             # about the leg's x, then the platform's y, which is normal to it except for rounding
@@ -301,7 +301,7 @@ class HingedPlatform:
     """The platform's x, y and turn, and the position of the joint that carried it.
 
     With the legs' ends c_i and the platform's hinges b_i, Σ |c_i - b_i|² is least if their means
-    coincide and the platform is turned by a further δ,
+    coincide and the platform is turned by an additional angle δ,
 
         tan δ = Σ (b_i - b̄) × (c_i - c̄) / Σ (b_i - b̄) · (c_i - c̄)
     """

@@ -4,7 +4,7 @@
 The Levenberg–Marquardt method is applied to the closure's rows. Near a closure all loops are
 closed at once, at first without damping. Far from one, loops that share no joint are closed
 separately, and differences in orientation are measured by rotation vectors, as the rows' cosines
-also vanish after half a turn.
+vanish after half a turn, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RANK_TOLERANCE = 1e-4
 so that an angle written as 1.5708 does not make a redundant row independent"""
 LEFT_OUT_TOLERANCE = 1e-3
 """rad, or fractions of the mechanism's size: how far a row that was left out as redundant may be
-violated"""
+from zero"""
 WELDED = ("fixed", "prismatic")
 """Types of loops whose two frames have the same orientation"""
 LONGEST = 0.5
@@ -36,9 +36,9 @@ TRIES = 40
 closure"""
 FEW_TRIES = 8
 MANY_JOINTS = 30
-"""With more joints than this in a part, tries are slow, and only `FEW_TRIES` are made"""
+"""With more joints than this in a part, a try takes long, and only `FEW_TRIES` are made"""
 MOST_FOUND = 64
-"""How many combinations of the parts' closures are kept, the nearest ones"""
+"""How many combinations of the parts' closures are kept; these are the nearest ones"""
 STIR = 0.3
 """rad, or fractions of the size: how far a pose is perturbed to find the rank nearby"""
 SAME = 1e-5
@@ -51,7 +51,7 @@ LEFT_OPEN = 1e-4
 redundant except for rounded angles such as 1.5708"""
 ROUNDING = 1e-15
 SHORTEST = 1e-13
-"""rad, or fractions of the size: steps this short change only rounding errors"""
+"""rad, or fractions of the size: steps this short only change rounding errors"""
 DAMPING, LEAST_DAMPING = 1e-3, 1e-14
 """The initial damping far from a closure, and the least damping after a step has been refused"""
 STUCK = 1e8
@@ -59,14 +59,14 @@ STUCK = 1e8
 
 
 Place = Callable[[Floats], Floats]
-"""From q_r (n,) to numbers, cosines or m, by which poses are told apart"""
+"""From q_r (n,) to numbers, cosines or m, that distinguish poses"""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """Loops that share joints with each other but with no others; rows and columns are scaled.
 
-    q (n_r,) are the positions of all joints, rad or m; free (n_r,) tells which may move.
+    q (n_r,) are the positions of all joints, rad or m; free (n_r,) says which may move.
     """
 
     rows: tuple[Row, ...]
@@ -182,7 +182,7 @@ class Part:
         found: list[Floats] = []
         places: list[Floats] = []
         for attempt in range(tries + 1):
-            # first around q, then everywhere
+            # first near q, then everywhere
             share = min(1.0, attempt / (tries / 2))
             start = q.copy()
             start[moved] += share * reach * generator.uniform(-1, 1, len(moved))
@@ -201,8 +201,8 @@ class Part:
         return rank(self.jacobian(q)[:, free[self.columns]])
 
     def is_caught(self, q: Floats, free: Mask) -> bool:
-        """Whether the rank is lower at q than nearby. A ball joint made of three hinges, two of
-        them in line, can be closed there, but can't move as it should."""
+        """Whether the rank is lower at q than nearby. A ball joint made of three hinges with two of
+        them in line can be closed there, but cannot move as it should."""
         stirred = np.random.default_rng(0).uniform(-STIR, STIR, len(q)) * self.column_scale
         return self.rank(q, free) < self.rank(q + np.where(free, stirred, 0.0), free)
 
@@ -224,7 +224,7 @@ class Part:
 class HomeSearch:
     """A search for closed configurations, near a given one or far from it.
 
-    q (n_r,) are the positions of all joints, rad or m; free (n_r,) tells which may move.
+    q (n_r,) are the positions of all joints, rad or m; free (n_r,) says which may move.
 
     Args:
         geometry: of the mechanism.
@@ -266,8 +266,8 @@ class HomeSearch:
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
         """A closure found by descent from q (n_r,) over the free joints; None: none.
 
-        If a part has too low a rank there (see `Part.is_caught`), the nearest of the closures at
-        which its rank is highest.
+        If a part has too low a rank there (see `Part.is_caught`), this is the nearest of the
+        closures with the highest rank.
         """
         for part in self.parts:
             found = part.from_pose(q, free)
@@ -292,13 +292,13 @@ class HomeSearch:
             q: (n_r,) the configuration to start from.
             free: (n_r,) which joints may move.
             tries: number of poses to start from, for each part; None: see `TRIES`.
-            place: closures for which it gives equal values are the same; None: compares joints.
+            place: closures for which it gives equal values are the same; None: joints are compared.
         """
         found = [q]
         for part in self.parts:
             its = part.from_anywhere(q, free, tries, place)
             both = [_with(one, part.columns, other) for one in found for other in its]
-            # squared distances add up, so combinations that are far now stay far
+            # squared distances add up, so combinations that are far now remain far
             found = sorted(both, key=lambda each: self.whole.distance(each, q))[:MOST_FOUND]
         return found
 

@@ -19,7 +19,7 @@ from .loop_geometry import LoopGeometry
 CONTRACTION = 0.25
 """The largest ratio of the lengths of two successive steps of Newton's method"""
 INCREMENT_ROUNDING = 1e-20
-"""The square of an increment that consists only of rounding errors"""
+"""Squared length of an increment that consists only of rounding errors"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class IndependentRows:
     kept: tuple[int, ...]
     """Indices of these rows in the closure, as many as there are passive joints"""
     row_scale: Floats
-    """(rank,): factors that make every row a fraction of the mechanism's size, or an angle"""
+    """(rank,): factors that turn each row into a fraction of the mechanism's size, or an angle"""
     column_scale: Floats
     """(n_r,): 1 for revolute joints, the size for prismatic ones"""
     pivots: Pivots
@@ -55,7 +55,7 @@ class IndependentRows:
         return array(self.jacobian(q_r) * self.column_scale)
 
     def is_overdetermined(self, known: int) -> bool:
-        """Whether there are more rows than joints beyond the first `known`."""
+        """Whether there are more rows than joints after the first `known`."""
         return len(self.kept) > len(self.geometry.names) - known
 
     def solver(self, J: Array, known: int) -> Eliminated | Orthogonalised:
@@ -65,7 +65,7 @@ class IndependentRows:
         return Eliminated(A, self.pivots, scale) if square else Orthogonalised(A, scale)
 
     def corrected(self, q_r: Array, known: int, steps: int, last: Solver | None = None) -> Newton:
-        """`steps` steps of Newton's method from q_r, on the joints beyond the first `known`.
+        """`steps` steps of Newton's method from q_r, on the joints after the first `known`.
 
         If there are more rows than unknowns, the last step reuses the factors of the one before,
         which are accurate enough for the remaining error. If `last` is given, all steps use it.

@@ -25,7 +25,7 @@ class KinematicState:
     """
 
     mobility: Mobility
-    """Of the mechanism: its geometry, its independent closure rows, and home"""
+    """The mechanism's geometry, its independent closure rows, and home"""
     q_r: Floats
     """(n_r,): positions of all joints, rad or m"""
     qd_r: Floats

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear equations over any scalar, with an order of elimination that is chosen in advance.
 
-The solvers are straight-line and do not search for pivots. `spread` tells how close the chosen
+The solvers are straight-line and do not search for pivots. `spread` shows how close the chosen
 order is to failing.
 """
 
@@ -17,7 +17,7 @@ from ...scalar import Array, Floats, Scalar, array, from_columns, is_zero, sign,
 Pivots = Sequence[tuple[int, int]]
 
 SOUND = 0.3
-"""Smallest ratio of a pivot to the largest entry left; within it, the choice preserves zeros"""
+"""Smallest ratio of a pivot to the largest remaining entry; above it, the choice preserves zeros"""
 _NOTHING = 1e-12
 
 
@@ -52,7 +52,7 @@ def chosen_rows(matrices: Sequence[Array], count: int, weights: Array | None = N
     """Indices of rows that are independent in all matrices, chosen greedily.
 
     Each row maximises the norm, smallest over the matrices, of its part that the earlier rows do
-    not span. Of nearly equal rows the first is taken, lest rounding decide.
+    not span. Of nearly equal rows the first is taken, so that rounding does not decide.
 
     Args:
         matrices: (m, n) each, of one shape.
@@ -168,7 +168,7 @@ class Eliminated(_Columns):
 
 
 class Orthogonalised(_Columns):
-    """The QR decomposition of a tall matrix of full column rank, by Householder reflections.
+    """QR decomposition of a tall matrix of full column rank, by Householder reflections.
 
     A reflection acts only on the rows in which its column is not structurally zero, and leaves one
     row fewer for the columns after it. So unknowns of one leg cost nothing for the other legs.

@@ -30,13 +30,13 @@ _POSE = "platform pose"
 
 @dataclass(frozen=True, eq=False)
 class LoopGeometry:
-    """The shape of a mechanism with loops, over any scalar. It keeps no state.
+    """The geometry of a mechanism with loops, over any scalar. It keeps no state.
 
     Every method takes q, qd (n_r,) in the order of `names`.
     """
 
     mechanism: Mechanism
-    """The mechanism whose joints are q_r: that of the description, or with a free platform"""
+    """The mechanism whose joints are q_r: as described, or with a free platform"""
     names: tuple[str, ...]
     """The order of q_r: actuated, sensed, other passive joints"""
     actuated: int
@@ -51,9 +51,9 @@ class LoopGeometry:
     described: Mechanism
     """The mechanism of the description"""
     free: FreePlatform | None
-    """The free platform, if it is modelled as such; its coordinates are then the last of q_r"""
+    """The free platform, if there is one; its coordinates are then the last of q_r"""
     hinged: HingedPlatform | None
-    """The closed form of the platform's pose, if readings determine it"""
+    """The platform's pose in closed form, if readings determine it"""
 
     @classmethod
     def of(cls, mechanism: Mechanism, free: bool = False) -> LoopGeometry:
@@ -125,7 +125,7 @@ class LoopGeometry:
             text: the message, starting with the name of what is wrong.
             value: what was found.
             expected: what would have been accepted.
-            name: of what is wrong; empty: the start of the message.
+            name: the name of what is wrong; empty: the start of the message.
         """
         label, name = self.described.label, name or text.partition(":")[0]
         value = value.tolist() if isinstance(value, np.ndarray) else value

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Corrections of small errors in a description, where only one thing can be meant.
+"""Corrections of small errors in a description whose intent is clear.
 
-Among them are loose motions that do no work, such as the spin of a rod between two ball joints. The
-motors can neither hold nor drive such a motion, so one of its joints may be locked.
+One kind is a loose motion that does no work, such as the spin of a rod between two ball joints. The
+motors can neither hold nor drive it, so one of its joints may be locked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .loop_geometry import LoopGeometry
 
 @dataclass(frozen=True)
 class Mend:
-    """A rough home, loose joints that do no work, or more motors than are needed."""
+    """A correction: of a rough home, loose joints that do no work, or redundant motors."""
 
     message: str
     """What is wrong, and how it was corrected"""
@@ -34,7 +34,7 @@ class Mend:
     spins: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
     """By link moved by these joints: the axis about which it spins (see `Mechanism.spins`)"""
     driving: tuple[str, ...] = ()
-    """If there are more motors than needed: those whose positions are q"""
+    """If there are redundant motors: the motors whose positions are q"""
     shares: Mapping[str, float] = field(default_factory=dict)
     """By motor: efforts of equal weight in the least-norm distribution, N·m or N"""
 
@@ -58,20 +58,20 @@ class Mend:
 OFF_AXIS = 1e-3
 """How far a spinning body's centre of mass may lie off the axis, as a fraction of the size"""
 NEAR_AXIS = 0.1
-"""The same, up to which a motion is still called a spin; as gravity turns such a body, it is locked
-only if the description says so"""
+"""The same limit, up to which a motion is still called a spin; as gravity turns such a body, it is
+locked only if the description says so"""
 UNROUND = 1e-2
 """A spinning body's inertia may differ from that of a body of revolution by this fraction without
 being mentioned"""
 FEW = 2
-"""Up to this many loose motions are described one by one"""
+"""Up to this many loose motions are reported one by one"""
 STILL = 1e-6
 """Speeds below this fraction of the fastest count as zero"""
 
 
 @dataclass(frozen=True)
 class Spin:
-    """One loose motion, with the joints that lock the other ones at rest."""
+    """One loose motion, with the joints that lock the other motions at rest."""
 
     joint: str
     """The joint to lock"""
@@ -193,8 +193,8 @@ def _unsaid(spin: Spin) -> str:
 
 
 def loose_motions(jacobians: list[Floats], rank: int) -> list[Floats]:
-    """A basis (n_passive, k) of the passive joints' motions with the motors held, for each
-    configuration.
+    """A basis (n_passive, k), for each configuration, of the passive joints' motions with the
+    motors held.
 
     Args:
         jacobians: (m, n_passive) the scaled passive Jacobian at each configuration.
@@ -216,7 +216,7 @@ def spins(
         size: the mechanism's size, m.
     """
     a, names = geometry.actuated, geometry.names[geometry.actuated :]
-    # the joints that move most in them; one with a sensor only if there is no other
+    # the joints that move most in these motions; one with a sensor only if there is no other
     weights = np.where(np.arange(len(names)) < geometry.sensed, 1e-3, 1.0)
     chosen = chosen_rows(motions, motions[0].shape[1], weights)
     # one motion for each joint that may be locked, with the other such joints at rest

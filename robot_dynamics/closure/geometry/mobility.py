@@ -23,15 +23,16 @@ from .near import Near
 
 HOME_TOLERANCE = 0.05
 """rad, or fractions of the mechanism's size: how far `home` may be from closed. Rounding and rough
-values from a drawing are corrected silently; beyond this a search closes home, with a warning"""
+values from a drawing are corrected silently; beyond this limit a search closes home, with a
+warning"""
 NO_LEVER = 1e-3
 """Levers below this fraction of the longest are not counted in the mechanism's size"""
 CANT_MOVE = 1e-6
 """A motor whose component in every free motion is below this can't move"""
 NEIGHBOURS = 6
 STRAY = 0.02
-"""rad, or fractions of the size: how far from home the configurations lie whose ranks are compared
-with its own"""
+"""rad, or fractions of the size: distance from home of the configurations whose ranks are compared
+with home's"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
     """Find the degrees of freedom and the redundant rows, and correct home to close the loops.
 
     It returns a `Mend` if home is far from closed but a search closes it, if there are loose
-    motions that do no work, or if there are more motors than degrees of freedom.
+    motions that do no work, or if there are redundant motors.
 
     Raises:
         DescriptionError: home does not give all joints or can't be closed; the actuated joints are
@@ -150,7 +151,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
             expected="a configuration in which all loops are closed",
         )
 
-    # take the scales at the closed home, so they don't depend on how home was rounded
+    # take the scales at the closed home, so that they do not depend on how home was rounded
     search = searching(home)
     row_scale, column_scale = search.whole.row_scale, search.whole.column_scale
     generator = np.random.default_rng(0)
@@ -189,7 +190,7 @@ def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[F
     turns = np.array([tree.joint(name).turns for name in names], dtype=bool)
     lengths = np.array([row.is_length for row in rows], dtype=bool)
     levers = abs(J[np.ix_(lengths, turns)]).ravel()
-    # without those that are only rounding errors
+    # without levers that are only rounding errors
     levers = levers[levers > NO_LEVER * max(levers, default=0.0)]
     size = float(np.sqrt(np.mean(levers**2))) if len(levers) else 1.0
     return np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
@@ -269,8 +270,8 @@ def _searched(
 
 
 def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> DescriptionError:
-    """The error for loops that can't be closed: which ones, how close they come to it, and whether
-    they have too many conditions."""
+    """The error for loops that can't be closed: which ones, how close they come to closing, and
+    whether they have too many conditions."""
     part, row, miss = search.stuck(start, np.ones(len(start), dtype=bool))
     loops = listed(dict.fromkeys(each.loop for each in part.rows), 5)
     joints, m = len(part.columns), len(part.rows)
@@ -298,14 +299,14 @@ def _amount(row: Row, value: float) -> str:
 def _shared(
     geometry: LoopGeometry, home: Floats, jacobians: list[Floats], column_scale: Floats
 ) -> Mend:
-    """The mend by which more motors than degrees of freedom share the work.
+    """The mend by which redundant motors share the load.
 
     Raises:
-        DescriptionError: one of them can't move.
+        DescriptionError: one of the motors can't move.
     """
     most = max(map(rank, jacobians))
     motors, freedom = geometry.names[: geometry.actuated], len(home) - most
-    # each motor's components in the mechanism's free motions
+    # components of each motor in the mechanism's free motions
     parts = [np.linalg.svd(J)[2][most:].T[: len(motors)] for J in jacobians if rank(J) == most]
     still = np.max([np.max(abs(part), axis=1) for part in parts], axis=0) < CANT_MOVE
     if still.any():
@@ -334,12 +335,12 @@ def _shared(
 def _counting_alike(
     mechanism: Mechanism, motors: tuple[str, ...], column_scale: Floats
 ) -> tuple[dict[str, float], str]:
-    """(efforts of the motors that have equal weight, a description of the weights)."""
+    """(the motors' efforts of equal weight, a description of the weights)."""
     found = [mechanism.joint(name).limits for name in motors]
     efforts = [0.0 if each is None or each.effort is None else each.effort for each in found]
     if all(0 < effort < np.inf for effort in efforts):
         return dict(zip(motors, efforts, strict=True)), "the motors' effort limits"
-    # a force counts as its moment about a lever of the mechanism's size
+    # a force is weighted by its moment about a lever of the mechanism's size
     levers = {name: float(scale) for name, scale in zip(motors, column_scale, strict=False)}
     shares = {name: 1 / lever for name, lever in levers.items()}
     sliding = [levers[name] for name in motors if not mechanism.joint(name).turns]
@@ -361,7 +362,7 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
                 expected="motors that hold the mechanism",
             )
         return
-    # the message about a rod already names the joint to hold
+    # the message about a rod already names the joint to lock
     hold = "" if "`locked: {" in loose else ", or hold joints with `locked: {NAME: position}`"
     state, mend = (
         (
@@ -389,7 +390,8 @@ def _degrees(freedom: int) -> str:
 def _check_regular(
     geometry: LoopGeometry, passive_ranks: list[int], jacobians: list[Floats], ranks: list[int]
 ) -> None:
-    """Raise a ClosureError if home is singular: a motion is free there that is held nearby."""
+    """Raise a ClosureError if home is singular, that is, if a motion is free there but not
+    nearby."""
     lacking = max(passive_ranks) - passive_ranks[0]
     if not lacking and ranks[0] == max(ranks):
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The assembly mode that a description means by `near`."""
+"""How well a configuration matches the assembly mode that a description's `near` specifies."""
 
 from __future__ import annotations
 

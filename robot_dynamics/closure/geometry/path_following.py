@@ -66,7 +66,7 @@ class Stride:
 
 
 class Path(ABC):
-    """A path along which unknowns u (n,) solve equations at each fraction (share) of the way."""
+    """A path on which the unknowns u (n,) solve equations at each fraction (share) of the way."""
 
     certified = False
     """Whether `stride` proves that no singularity lies between the ends of a step"""
@@ -116,7 +116,7 @@ def newton(path: Path, stride: Stride, share: float) -> Floats | None:
         except np.linalg.LinAlgError:
             return None
         size = float(max(abs(d), default=0.0))
-        if not (size <= CONTRACTION * before or size <= ROUNDING):  # nan comes here too
+        if not (size <= CONTRACTION * before or size <= ROUNDING):  # also true for nan
             return None
         u = u + path.scale * d
         if not max(abs(u - stride.guess) / path.scale, default=0.0) <= stride.radius:
@@ -138,7 +138,7 @@ def march(
     """Advance along a path in steps that are halved when refused, and grow again when accepted.
 
     Args:
-        advance: from the fraction reached and a step to (whether it was accepted, its length).
+        advance: (fraction reached, step) → (whether it was accepted, its length).
         longest, least: step lengths as fractions of the way; below `least` the path is given up.
         most: number of steps to try.
 
@@ -189,7 +189,7 @@ def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float,
 
 
 class ReadingsPath(Path):
-    """The path of the other joints, by least squares, as the actuated and sensed ones move."""
+    """The path of the other joints, by least squares, while the actuated and sensed ones move."""
 
     def __init__(self, mobility: Mobility, start: Floats, way: Floats):
         k = len(way)
@@ -208,7 +208,7 @@ class ReadingsPath(Path):
 
 
 class MotorPath(ReadingsPath):
-    """The path of the passive joints as the actuated ones move, with every step certified.
+    """The path of the passive joints while the actuated ones move, with every step certified.
 
     The loops may be open by φ_0 at the start, due to inconsistent readings: at the fraction σ of
     the way ψ = φ - (1 - σ) φ_0 vanishes, so the loops are closed at the end.
@@ -284,12 +284,12 @@ class MotorPath(ReadingsPath):
         return Stride(0.0, u, 0.0)  # a singularity is too near
 
     def _rows(self, bounds: Floats) -> Floats:
-        """Bounds of the kept rows, by joints of q_r."""
+        """Bounds for the rows in use, by joints of q_r."""
         return np.asarray(bounds[list(self.mobility.closure.kept)] @ self._spread)
 
 
 class PosePath(Path):
-    """The path of all joints, including the motors, as the platform moves to a target pose."""
+    """The path of all joints, including the motors, while the platform moves to a target pose."""
 
     def __init__(self, mobility: Mobility, start: Floats, target: Pose, size: float):
         super().__init__(mobility.closure.column_scale)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 SWITCH_INTERVAL = 2e-4
-"""s: how long a thread may keep Python's global lock from the control loop (default: 5 ms)"""
+"""s: how long a thread may keep the GIL from the control loop (Python's default: 5 ms)"""
 
 _lock = threading.Lock()
 _working, _usual = 0, 0.0
@@ -19,7 +19,7 @@ _working, _usual = 0, 0.0
 
 @contextmanager
 def short_switch_interval() -> Iterator[None]:
-    """A context in which the control loop waits no longer than `SWITCH_INTERVAL` for the lock."""
+    """A context in which the control loop waits no longer than `SWITCH_INTERVAL` for the GIL."""
     global _working, _usual
     with _lock:
         if not _working:

@@ -6,7 +6,7 @@ base's and its position r,
 
     a - g = R f - α × r - ω × (ω × r)        at the origin of the base's frame
 
-which is sufficient to compute torques. Only one source is used at a time.
+which is sufficient to compute the torques. Only one source is used at a time.
 """
 
 from __future__ import annotations

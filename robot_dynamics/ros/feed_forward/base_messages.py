@@ -21,8 +21,8 @@ HARDEST = 16 * 9.81
 """m/s²: the range of most accelerometers"""
 
 LEAST_SHARE = 0.2
-"""The smallest plausible reading of an accelerometer as a share of gravity. If it reads less, the
-driver has subtracted gravity, its unit is g, or the base is falling"""
+"""The smallest plausible reading of an accelerometer as a fraction of gravity. If it reads less,
+the driver has subtracted gravity, its unit is g, or the base is falling"""
 
 UNIT = 1e-3
 """How far the norm of a quaternion may differ from one"""

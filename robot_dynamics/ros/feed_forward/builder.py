@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot as requested: a description, parameters and payloads, changed one at a time.
 
-Accepted values are in force. For a change, a model is built in the background; the change takes
+Accepted values are in effect. For a change, a model is built in the background; the change takes
 effect when the finished model is handed over. Until then, and if no model can be built, everything
 stays as it was.
 """
@@ -40,7 +40,7 @@ class Change:
     value: Any
     """Text; values by name; (link, Inertial); or the link on which wrenches will act"""
     sender: Any = None
-    """Any object that the caller wants to find again in the outcome"""
+    """Any object that the caller wants back in the outcome"""
 
 
 class Outcome(NamedTuple):
@@ -209,7 +209,7 @@ class Builder:
         return work.outcome
 
     def accept(self, outcome: Outcome, current: Model | None) -> None:
-        """Put a finished change in force; its model is to be used from the next state on.
+        """Put a finished change into effect; its model is to be used from the next state on.
 
         Args:
             outcome: the result of the change.
@@ -242,7 +242,7 @@ class Builder:
             self._work.join(timeout)
 
     def clear(self) -> list[Change]:
-        """Drop all descriptions and changes that are not in force yet, and return the changes."""
+        """Drop all descriptions and changes that are not in effect yet, and return the changes."""
         self._newest, self._refused = "", False
         return self.close()
 

@@ -24,10 +24,10 @@ class Commands:
         pending ──next state──→ following ──→ finished, timeout, or interrupted
 
     A command that is over is replaced by rest at the point where it ended; no change of parameters
-    can resume it. Times are ns of the node's clock. A refused message leaves nothing behind.
+    can resume it. Times are ns of the node's clock. A refused message changes nothing.
 
     Args:
-        tally: logs beginnings and ends that deserve a message.
+        tally: logs the beginnings and ends that are worth a message.
 
     Attributes:
         pending: the motion that takes over with the next state; None: there is none.
@@ -61,7 +61,7 @@ class Commands:
 
         Raises:
             RefusedError: it is not a motion of this robot, or its stamp is wrong.
-            IncompleteError: too few points have come to derive the accelerations.
+            IncompleteError: too few points have arrived to derive the accelerations.
         """
         stamp = stamped(message.header)
         is_state = not is_course(message)
@@ -219,7 +219,7 @@ class _Accelerations:
 
     Attributes:
         rates: the state of the derivative of the stream of points.
-        are_unknown: have too few points come to derive accelerations?
+        are_unknown: have too few points arrived to derive accelerations?
     """
 
     def __init__(

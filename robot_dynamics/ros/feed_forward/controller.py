@@ -6,7 +6,7 @@
     wrenches ─→ Wrenches ─┤
     base ─────→ Base ─────┘
 
-Each input is checked by its own class; this module decides what follows when something ends.
+Each input is checked by its own class; this module decides what happens when something ends.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class FeedForward:
         self.wrenches.clear()
 
     def _forget(self) -> None:
-        """States and commands of the previous robot do not apply to this one."""
+        """Discard states and commands of the previous robot, which do not apply to this one."""
         self._law.last_q = None
         self.commands.forget()
         self.base.clear()
@@ -202,7 +202,7 @@ class FeedForward:
         return lambda message: efforts.fill(message, model, limits, now=now, undriven=undriven)
 
     def tick(self, now: int) -> Torques | None:
-        """With feedback commanded, publish torques while no states arrive."""
+        """With commanded feedback, publish torques while no states arrive."""
         driven, self._ticked = self.outlet.count > self._ticked, self.outlet.count
         if driven or self.model is None:
             return None
@@ -213,8 +213,8 @@ class FeedForward:
     # Ends
 
     def watch(self, now: int) -> Torques | None:
-        """Detect lost feedback: the torque of a motion must not stay applied. A system's clock that
-        is set back, of which ROS says nothing, is found here, too."""
+        """Detect lost feedback: the torques of a motion must not stay applied. A system clock that
+        was set back, which ROS does not report, is detected here, too."""
         if now < self._watched:
             return self.clock_jumped_back(now)
         self._watched = now
@@ -234,7 +234,7 @@ class FeedForward:
         return self._stopped(now)
 
     def _stopped(self, now: int) -> Torques | None:
-        """Leave the robot at rest until there is a new command."""
+        """Leave the robot at rest until a new command arrives."""
         output = self.farewell(now)
         self._end_command(now)
         return output
@@ -254,8 +254,8 @@ class FeedForward:
             return None
 
     def torques_if_hung(self) -> Floats | None:
-        """The torques (m,) of `farewell`, for another thread while this one hangs, or None if there
-        are none."""
+        """The torques (m,) of `farewell` for another thread while this one hangs; None: there are
+        none."""
         if self.outlet.at_rest or self.model is None:
             return None
         try:
@@ -308,7 +308,7 @@ class FeedForward:
         if self.model is None or (last_q is None and not self.settings.measured):
             commands.pending = commands.motion = None
             return
-        # with feedback measured no position is held: somebody may have moved the robot
+        # with measured feedback no position is held: somebody may have moved the robot
         held = None if last_q is None or self.settings.measured else last_q
         commands.interrupt(None if held is None else held[: len(self.model.joints)], now)
 
@@ -343,7 +343,7 @@ class FeedForward:
             return None
 
     def _believe(self, model: Model) -> None:
-        """Replace readings that are missing or not trusted by solved values."""
+        """Replace readings that are missing or distrusted by solved values."""
         assert model.sensors is not None
         states = self.states
         states.q, states.qd = model.believed(states.q, states.qd)

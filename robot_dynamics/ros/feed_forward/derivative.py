@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derives rates from positions and accelerations from rates if they are not published."""
+"""Derives rates from positions, and accelerations from rates, where they are not published."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...scalar import Floats, shortest_turn
 from .stamps import SECOND
 
 GAP = SECOND // 2
-"""ns: after a longer gap between two samples, the derivative starts anew"""
+"""ns: after a longer gap between two samples, the derivative restarts"""
 
 RECENT = 21
 """Number of steps whose median is a source's period: more than twice the ten messages that a queue
@@ -31,11 +31,12 @@ class Derivative:
 
     - A stamp says when a sample was taken. A sample less than half a period after the previous one
       is skipped, and the next slope starts from the earlier one.
-    - The time of arrival says so only on average: after a stall, messages that have waited in a
+    - The time of arrival is right only on average: after a stall, messages that have waited in a
       queue arrive within microseconds. A step shorter than three quarters of a period gives no
       slope of its own, any other counts as at least one period, and there is no derivative until
-      enough steps are known to estimate the period. The period is then the mean or the median,
-      whichever is longer: after a long pause nothing is derived until RECENT samples have arrived.
+      enough steps are known to estimate the period. The period is then the median step or the mean
+      one, whichever is longer: after a long pause nothing is derived until RECENT samples have
+      arrived.
     """
 
     x: Floats
@@ -43,7 +44,7 @@ class Derivative:
     time: int
     """The time of `x`, ns"""
     value: Floats | None = None
-    """(n,) dx/dt; NaN: this one is not known; None: none is known"""
+    """(n,) dx/dt; NaN: that entry is not known; None: none is known"""
     steepest: Floats | None = None
     """(n,) unfiltered change of the newest sample over one period, to detect jumps"""
     newest: int = 0
@@ -96,15 +97,16 @@ class Derivative:
             return Derivative.begun(x, time, steps)
         step, period = time - self.time, self.period
         if not stamped:
-            # if the node stalls repeatedly, most steps are within bursts, and the pauses before
-            # them belong to their time
+            # if the node stalls repeatedly, most steps are within bursts, and the pauses between
+            # the bursts count towards their time
             period = max(period, sum(steps) // len(steps))
-        # a difference beyond the range of floating-point numbers is no slope
+        # a difference that overflows is no slope
         with np.errstate(over="ignore", invalid="ignore"):
             change = x - self.x
             if turns is not None:
                 change = np.where(turns, shortest_turn(change), change)
-            # over one period: samples lost or refused in between must not make a jump flatter
+            # over one period, so that samples lost or refused in between do not make a jump look
+            # smaller
             steepest = change / ((period or step) / SECOND)
             if step < max((0.5 if stamped else 0.75) * period, SHORTEST):
                 held = self if stamped else replace(self, x=x, time=time)
@@ -119,7 +121,7 @@ class Derivative:
 
 
 MOST_SOURCES = 100
-"""Number of sources that are remembered: a message may have any of the joints"""
+"""Number of sources to remember: each may send any subset of the joints"""
 
 
 class Derivatives:

@@ -17,7 +17,7 @@ OK, WARN, ERROR = range(3)
 """The levels of diagnostic_msgs/DiagnosticStatus"""
 
 MOST_KINDS = 3
-"""Number of kinds of complaints in the message; the values contain all of them"""
+"""Number of kinds of complaints listed in the message; the values list all of them"""
 
 OUTCOME = {
     "gravity": "torques at rest",
@@ -30,7 +30,7 @@ ELSEWHERE = "if the robot has been moved since, deactivate and activate the node
 """What to do if a robot with loops cannot be followed from its last known configuration"""
 
 NEAR = 0.1
-"""Share of the condition number's limit beyond which the diagnostics warn"""
+"""Fraction of the limit on the condition number beyond which the diagnostics warn"""
 
 
 class Report(NamedTuple):

@@ -14,7 +14,7 @@ class Feedback:
 
     Args:
         p, d: (n,) gains, N·m/rad and N·m·s/rad, or N/m and N·s/m.
-        periodic: (n,) which joints may turn without end; their error is the shortest way round.
+        periodic: (n,) which joints are continuous; their error is the shortest way round.
     """
 
     def __init__(self, p: Floats, d: Floats, periodic: NDArray[np.bool_]):

@@ -2,7 +2,7 @@
 """Redundant motors, whose positions follow from those of the commanded motors.
 
 A command may contain them, for example from a controller of all motors. Their values must then
-agree with those that follow from the other motors; only the latter are used.
+agree with those that follow from the independent motors; only the latter are used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Followers:
             message: a JointTrajectory.
 
         Raises:
-            RefusedError: the values do not agree with the other motors', or are incomplete.
+            RefusedError: the values disagree with those of the other motors, or are incomplete.
         """
         names = list(message.joint_names)
         if not set(names) & set(self.names) or not set(names) >= set(self._joints):

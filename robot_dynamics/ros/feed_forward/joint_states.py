@@ -18,7 +18,7 @@ Fill = Callable[[tuple[str, ...], Floats, Floats], Floats]
 """(names, q, qd with NaN for unknown rates) → qd"""
 
 LARGEST = 1e9
-"""rad, m, rad/s or m/s: no joint reaches this, and an angle of this size has no digits left"""
+"""rad, m, rad/s or m/s: no joint reaches this, and an angle of this size has lost its precision"""
 
 DERIVE = "set missing_velocities to derive"
 
@@ -87,7 +87,7 @@ class JointStateReader:
             needed = slice(self._needed)
             if not are_possible(q[needed], qd[needed]):
                 self._refuse_impossible(q[needed], qd[needed])
-        # a refused message leaves nothing behind
+        # a refused message changes nothing
         if not known:
             self._names, self._columns, self._places = list(names), columns, at
         self.missing = () if whole else self.gaps(q)

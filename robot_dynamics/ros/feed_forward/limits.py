@@ -20,7 +20,7 @@ OVERSHOOT = 1.1
 """Factor on the velocity limit: splines through points at the limit slightly exceed it"""
 
 IMPLAUSIBLE = 2.0
-"""Factor on the velocity limit: no valid motion comes near it, so such a reading is doubted"""
+"""Factor on the velocity limit: no real motion comes near it, so such a reading is distrusted"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +82,8 @@ def check_torques(
     one is s > 1 times the fastest plausible rate, the bound consists of the torques of gravity and
     inertia, g + D q̈, unchanged; those that are quadratic in the rates, at rates of q̇ / s; and
     friction at q̇ / s plus what the robot needs for accelerations of `largest`. The fastest
-    plausible rate is twice the velocity limit, or √largest if there is none: at this rate the end
-    of a lever accelerates by as much.
+    plausible rate is twice the velocity limit, or √largest if there is none: at this rate the
+    centripetal acceleration at the end of a lever of 1 m is `largest`.
 
     Args:
         model: the robot's model.

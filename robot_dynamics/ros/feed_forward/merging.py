@@ -16,14 +16,14 @@ from .refusal import IncompleteError, RefusedError
 from .stamps import FORGET_AFTER, SECOND, check_age, out_of_order
 
 MOST_SOURCES = 100
-"""Number of sources whose names are remembered: a message may have any of the joints"""
+"""Number of sources whose names are remembered: each may send any subset of the joints"""
 
 
 class Merging:
     """The newest reading of each joint, each with its own age.
 
-    Each message is judged separately: either it is refused, or its readings are kept, whatever
-    those of other joints are. `whole` then checks whether the readings form a complete state.
+    Each message is judged on its own: it is either refused or its readings are kept, whatever the
+    readings of other joints are. `whole` then checks whether the readings form a complete state.
 
     Args:
         joints: (k) names, in the order of q and qd.
@@ -156,7 +156,7 @@ class Merging:
 
     @property
     def began(self) -> bool:
-        """Is anything known of any joint?"""
+        """Is there a reading of any joint?"""
         return bool(self._sources)
 
     @property

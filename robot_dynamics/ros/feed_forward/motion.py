@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commanded motion from a JointTrajectory message: a state to have now, or a trajectory."""
+"""The commanded motion from a JointTrajectory message: a setpoint or a trajectory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .refusal import RefusedError
 from .stamps import SECOND, check_begin, nanoseconds, stamped
 
 MOST_POINTS = 50_000
-"""A motion of 50 s at 1 kHz: reading more points would hold up the control loop"""
+"""A motion of 50 s at 1 kHz; reading more points would hold up the control loop"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Motion(Protocol):
 
     @property
     def remark(self) -> str:
-        """A line for the log when it has begun; empty: none."""
+        """A line for the log once the motion has begun; empty: none."""
         ...
 
 
@@ -74,7 +74,7 @@ class Setpoint:
     remark: str = ""
 
     def begun(self, _time: int, _q: Floats | None, _qd: Floats | None, /) -> Setpoint:
-        """The setpoint itself, which has no beginning."""
+        """The setpoint itself, which applies at all times."""
         return self
 
     def at(self, _time: int, /) -> Desired:
@@ -187,13 +187,13 @@ def read(
 ) -> Motion:
     """The motion that a JointTrajectory message commands.
 
-    A single point is a state to have now, unless it has positions and a time from the start: then
-    it is a trajectory that reaches this point at that time.
+    A single point is a setpoint, unless it has positions and a positive `time_from_start`: then it
+    is a trajectory that reaches this point at that time.
 
     Args:
         message: the JointTrajectory.
         joints: (n) the names that it must have, in the order of the result.
-        periodic: (n,) which of them may turn without end.
+        periodic: (n,) which of them are continuous.
         now: the clock, ns.
         whole_state: must a single point also have q and qd?
         missing: supplies the accelerations that a single point lacks; None: it is refused.
@@ -228,7 +228,7 @@ def read(
 
 
 def is_course(message: Any) -> bool:
-    """Is this JointTrajectory a trajectory to be followed in time, not a state to have now?"""
+    """Is this JointTrajectory a trajectory to be followed in time, rather than a setpoint?"""
     if len(message.points) != 1:
         return True
     point = message.points[0]
@@ -237,7 +237,8 @@ def is_course(message: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """The points of a message: times (m,) in s, values (m, n), and which points (m,) have which."""
+    """The points of a message: times (m,) in s, values (m, n), and for each field which points (m,)
+    have it."""
 
     times: Floats
     values: dict[str, Floats]
@@ -285,8 +286,8 @@ def _times(points: Sequence[Any], first: int) -> Floats:
 
 
 def _column(what: str, rows: list[Any], n: int, first: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """The values (m, n) of some points, zero if a point has none, and which points (m,) have
-    some."""
+    """The values (m, n) of some points, zero for a point without any, and which points (m,) have
+    them."""
     lengths = np.fromiter(map(len, rows), np.intp, len(rows))
     has = lengths == n
     if not (has | (lengths == 0)).all():

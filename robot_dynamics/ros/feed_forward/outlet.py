@@ -17,7 +17,7 @@ from .stamps import SECOND
 from .torque_model import Model
 
 LONGEST_PAUSE = 0.1
-"""s: the longest time that counts for the slew limit, however long no torques were published"""
+"""s: the longest pause that counts towards the slew limit"""
 
 
 class Torques(NamedTuple):

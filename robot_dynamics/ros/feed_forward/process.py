@@ -8,8 +8,8 @@
                      ←──   its messages, then the mechanism, or why there is none
 
 The process ends after its answer. It is killed, together with the compilers it has started, when
-its time is over, when its answer is no longer needed, and when the process that started it ends in
-any way, which closes that side of the connection.
+its time is up, when its answer is no longer needed, and when the process that started it ends for
+any reason, which closes that side of the connection.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_WORDS = 20
 """Number of warnings of one build that are passed on"""
 
 NICENESS = 10
-"""The niceness of a build, which gives the control loop priority when processor time is short"""
+"""The niceness of a build, which gives the control loop priority on a busy machine"""
 
 _START = (
     f"import sys; sys.path[:] = sys.argv[2:]; from {__name__} import main; main(int(sys.argv[1]))"

@@ -45,8 +45,8 @@ class Rates:
         Args:
             time: the stamp of the state or the time of its arrival, ns.
             constant: the filter's time constant, s.
-            largest: the largest acceleration of a joint, rad/s² or m/s²; 0: not known. At a rate
-                of √a the end of a lever accelerates by a; a position that jumps as if the joint
+            largest: the largest acceleration of a joint, rad/s² or m/s²; 0: not known. At a rate of
+                √a the end of a lever of 1 m accelerates by a; a position that jumps as if the joint
                 were faster does not belong to the motion.
             stamped: is `time` the stamp?
         """

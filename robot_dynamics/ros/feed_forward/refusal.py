@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from ...errors import ClosureError, RobotDynamicsError
 
 REPORT_PERIOD = 5.0
-"""s between two lines about the same reason: a stream of bad messages must not bury the log"""
+"""s between two lines for the same reason: a stream of bad messages must not flood the log"""
 
 
 MOST_LINES = 10
-"""Number of lines about the same reason in this time, if they differ in more than numbers"""
+"""Number of lines for the same reason in this time, if they differ in more than numbers"""
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.e+-]*")
 
@@ -57,7 +57,7 @@ def no_robot() -> RefusedError:
 
 @dataclass
 class _Logged:
-    """What was logged recently about a reason."""
+    """What was logged recently for a reason."""
 
     since: float
     """The start of the current period, s"""

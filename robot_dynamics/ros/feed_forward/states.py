@@ -20,8 +20,7 @@ from .torque_model import Model
 class States:
     """The newest state of a model's joints, from JointState messages.
 
-    Times are ns of the node's clock. A refused message leaves nothing behind; an incomplete one is
-    kept.
+    Times are ns of the node's clock. A refused message changes nothing; an incomplete one is kept.
 
     Attributes:
         q, qd: (k,) of the joints that the model reads, rad or m and rad/s or m/s; with feedback
@@ -56,7 +55,7 @@ class States:
             continuous = [name for name in read if joint(name).type == "continuous"]
         self._known, self._driven = frozenset(read), read[:n]
         self._besides = read[n:]
-        # with feedback commanded, the driven joints are only needed where a motion begins
+        # with commanded feedback, the driven joints are only needed where a motion begins
         measured = model is not None and model.spec.settings.measured
         used = read if measured else self._besides
         self._reader = JointStateReader(used, optional)

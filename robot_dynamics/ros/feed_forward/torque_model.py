@@ -96,7 +96,7 @@ class Model:
             sensed ones last.
         optional: the sensed joints.
         sensors: monitors the readings of the sensed joints; None: passive joints are solved.
-        periodic: (n,) which of `joints` may turn without end.
+        periodic: (n,) which of `joints` are continuous.
         slew: (m,) largest rates of change of the torques, N·m/s or N/s; None: no limit.
         feedback: the PD loop; None: there is none.
         moved: does something else move the base?
@@ -136,8 +136,7 @@ class Model:
         undriven = (name for name in names if name not in self.joints and name not in locked)
         self.read = (*self.joints, *undriven)
         self.unlimited = np.isinf(self.limits)
-        # shares must be finite and not zero: with a limit of zero, a torque of zero is allowed
-        # and any other is not
+        # shares must be finite and non-zero: with a limit of zero, only a torque of zero is allowed
         self._shares = (1.0 / np.clip(self.limits, 1.0 / ENDLESS, ENDLESS)).tolist()
         self._rates = self._rate_limits(settings)
         self.rates = np.where(np.isnan(self._rates), math.inf, self._rates)
@@ -174,7 +173,7 @@ class Model:
             settings.side == "joint" and not self.moved and self.joints == self.outputs == names
         )
         self.base: BaseMotion | None = BaseMotion()
-        # batches of states leave a closed robot at their last one
+        # a batch leaves a closed robot at its last state
         self._aside = self.dynamics if closed is None else copy(self.dynamics)
         self._to_motors: Floats | None = None
         if settings.side != "joint":
@@ -190,7 +189,7 @@ class Model:
     def continue_from(self, previous: Model) -> None:
         """Take over the robot's configuration from the previous model of the same mechanism.
 
-        Call this between two states: the previous model has followed the robot so far.
+        Call this between two states: until now the previous model has followed the robot.
 
         Args:
             previous: the model that ran until now; ignored if its mechanism is another one.
@@ -205,8 +204,8 @@ class Model:
             self.sensors.tolerance = self.spec.settings.sensor_tolerance
 
     def assume_home(self) -> None:
-        """Assume that a robot with loops is in the assembly mode of its home, wherever it was
-        last."""
+        """Assume that a robot with loops is in the assembly mode of its home, whatever its last
+        known configuration."""
         if self.dynamics.closed is not None:
             self.dynamics.closed.reset()
         if self.sensors is not None:
@@ -223,7 +222,7 @@ class Model:
         self._taken(q, dict.fromkeys(self.spec.pushed, np.zeros(6)))
         self.reach(q[self._read], 1.0)
         self.shared(q[self._read], np.zeros(len(self.joints)))
-        # for trajectories and for the last torques from the watchdog's thread
+        # batches: for trajectories, and for the last torques from the watchdog's thread
         two = np.tile(q[self._read], (2, 1))
         still = np.zeros((2, len(self.joints)))
         self.along(two, np.zeros_like(two), still, self._base())
@@ -264,8 +263,8 @@ class Model:
         return tuple(name for name in joints if name in self._driving), outputs, limits
 
     def _check_shared(self, settings: Settings) -> None:
-        """Check the settings of a robot with more motors than degrees of freedom, in which the
-        torque of each motor relies on those of the others.
+        """Check the settings of a robot with more motors than degrees of freedom, in which each
+        motor's torque relies on the torques of the others.
 
         Raises:
             InputError: not all motors are driven, or a setting requires independent motors.
@@ -376,7 +375,7 @@ class Model:
         return self.spec.mechanism.name
 
     def is_the_robot_of(self, other: Model) -> bool:
-        """Do commands, states and torques mean the same for both models?
+        """Do commands, states and torques have the same meaning for both models?
 
         Masses, friction, payloads, gravity, the formulation and the gains may differ.
 
@@ -509,8 +508,8 @@ class Model:
     def along(self, q: Floats, qd: Floats, qdd: Floats, base: BaseMotion | None = None) -> Floats:
         """Torques (s, m) of `outputs` at s states of a motion, N·m or N; NaN for impossible states.
 
-        A closed robot starts from the configuration that it is followed in, which does not change.
-        May be called from any thread. Sensed joints have zero accelerations.
+        A closed robot starts from the configuration in which it is being followed, which does not
+        change. May be called from any thread. Sensed joints have zero accelerations.
 
         Args:
             q: (s, k) positions of `read`, rad or m.
