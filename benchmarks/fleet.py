@@ -23,13 +23,17 @@ import numpy as np
 from distributed import LocalCluster
 
 import robot_dynamics as rd
-from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.fleet import fleet_at
 from robot_dynamics.identification.normal_equations import reduce
-from robot_dynamics.identification.per_recording import Reduction, Work, one_blas_thread
+from robot_dynamics.identification.per_recording import (
+    Reduction,
+    Work,
+    one_blas_thread,
+    place,
+)
 from robot_dynamics.identification.preparation import even
 from robot_dynamics.identification.read import read
-from robot_dynamics.identification.shared_filter import octaves, shared_filter
+from robot_dynamics.identification.shared_filter import SharedFilter, octaves
 from robot_dynamics.identification.solve import Prior
 
 ROBOT = "package://robot_dynamics/urdf/six_axis.urdf"
@@ -53,16 +57,26 @@ def record(path: Path, mechanism: rd.Mechanism, duration: float, seed: int) -> N
     np.savetxt(path, table, delimiter=",", header=",".join(header), comments="", fmt="%.9g")
 
 
+def shared(work: Work, paths: list[Path]) -> SharedFilter:
+    """The filter that these recordings choose together."""
+    raws = [(place(path), work.usable(work.raw(path))) for path in paths]
+    with one_blas_thread():
+        return SharedFilter.of(work.unknowns(raws[0][1].joints), raws)
+
+
 def steps(work: Work, paths: list[Path]) -> dict[str, float]:
     """Samples per second of processor time, by step. `all, choosing` is all of them in a row; `all`
     is what a recording takes that is like those that have chosen the filter.
 
-    Choosing the filter, and the weights within summing, look at some thousand samples of a
-    recording, however long it is.
+    Choosing the filter, and the weights within summing, look at some thousand samples, however many
+    there are.
     """
     clock = time.process_time
     taken = dict.fromkeys(("reading", "choosing", "comparing", "filtering", "summing"), 0.0)
     samples = 0
+    begin = clock()
+    choice = shared(work, paths).choice
+    taken["choosing"] += clock() - begin
     for path in paths:
         begin = clock()
         recording = read(path)
@@ -71,10 +85,6 @@ def steps(work: Work, paths: list[Path]) -> dict[str, float]:
         raw = even(recording, work.mechanism.joint_names)
         taken["filtering"] += clock() - begin
         unknowns = work.unknowns(raw.joints)
-        begin = clock()
-        with one_blas_thread():
-            choice = choose(unknowns, raw, 1 - work.held_out)
-        taken["choosing"] += clock() - begin
         begin = clock()
         octaves(raw)
         taken["comparing"] += clock() - begin
@@ -131,8 +141,7 @@ def main() -> None:
         few = paths[: max(2, min(options.recordings))]
         alone = steps(work, few)
         # the first recordings have chosen for all
-        shared = shared_filter(each for _, each in map(Reduction(work), few))
-        work = replace(work, shared=shared)
+        work = replace(work, filters=(shared(work, few),))
         for name, rate in alone.items():
             print(f"{name:14} {rate:29,.0f} per second of one core")
         own: dict[int, float] = {}

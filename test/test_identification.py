@@ -332,7 +332,7 @@ def test_moves_of_single_joints_spoil_no_good_recording(arm, truth, noise, stict
     good = Recording("good", (replace(stream, effort=effort),))
     moves = [one_joint_moves(truth, j, noise, stiction, seed=j) for j in range(3)]
     alone, more = (miss(truth, identify(arm, logs).mechanism) for logs in (good, [*moves, good]))
-    assert more < max(1.5 * alone, 1e-6)
+    assert more < max(1.5 * alone, 0.002 if noise else 1e-6)
 
 
 def test_static_friction_of_joints_that_rest_while_others_move_is_no_torque_of_theirs(arm, truth):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +14,26 @@ from test_identification import ARM
 
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, identify
+from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.fleet import located
 from robot_dynamics.identification.per_recording import Work, place
-from robot_dynamics.identification.preparation import Even, even, filtered
+from robot_dynamics.identification.preparation import Choice, Even, even, filtered
 from robot_dynamics.identification.recording import Stream
 from robot_dynamics.identification.shared_filter import (
     FEW,
-    MANY,
-    OCTAVES,
     SharedFilter,
+    groups,
     octaves,
-    shared_filter,
 )
+from robot_dynamics.identification.unknowns import Unknowns
 
 identify_module = importlib.import_module("robot_dynamics.identification.identify")
-_choosing = identify_module._choosing
-PARAMETERS = 1e-9
+_few = identify_module._few
+MANY = 24
+
+
+def chosen_as(cutoff: float | None) -> Choice:
+    return Choice(cutoff, np.zeros(0), np.zeros((0, 3)))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +54,7 @@ def logs(arm):
         stream, position=stream.position + 0.01 * shake, velocity=stream.velocity + 0.5 * shake
     )
     many = [replace(one, source=f"log {k:02}") for k in range(MANY)]
-    return [*many, Recording("log 01 odd", (odd,))]
+    return [*many, Recording("log 00 odd", (odd,))]
 
 
 @pytest.fixture(scope="module")
@@ -58,37 +62,42 @@ def shared(arm, logs):
     return identify(arm, logs)
 
 
-def test_a_few_choose_and_those_unlike_them(shared):
-    assert len(shared.choices) == FEW
-    assert "log 01 odd" in shared.choices
-    assert "log 00" in shared.choices
-    alike = MANY + 1 - FEW
-    assert f"{alike} recordings use the cut-off that 7 similar recordings selected" in shared.notes
-
-
-def test_what_is_identified_is_the_same_as_if_each_had_chosen(arm, logs, shared, monkeypatch):
-    monkeypatch.setattr(identify_module, "MANY", 1000)
-    alone = identify(arm, logs)
-    assert len(alone.choices) == len(logs)
-    assert alone.cutoffs == shared.cutoffs
-    assert not any("similar recordings selected" in note for note in alone.notes)
-    assert [*shared.parameters.values()] == pytest.approx(
-        [*alone.parameters.values()], rel=PARAMETERS, abs=1e-12
+def test_a_few_choose_together_and_those_unlike_them_alone(shared):
+    (pooled,) = {
+        each.errors.tobytes() for name, each in shared.choices.items() if "odd" not in name
+    }
+    assert pooled != shared.choices["log 00 odd"].errors.tobytes()
+    assert len(shared.choices) == FEW + 1
+    assert f"{MANY - FEW} recordings use the cut-off that {FEW} similar recordings" in str(
+        shared.notes
     )
+
+
+def test_a_few_choose_as_all_would_have(arm, logs, monkeypatch):
+    monkeypatch.setattr(identify_module, "FEW", 1000)
+    together = identify(arm, logs[:-1])
+    assert len(together.choices) == MANY
+    assert not any("similar recordings selected" in note for note in together.notes)
+    few = identify(arm, logs[:FEW])
+    assert {*together.cutoffs.values()} == {*few.cutoffs.values()}
 
 
 def test_a_recording_that_chose_keeps_its_choice_wherever_it_is_prepared_again(arm, logs, shared):
     """A worker has no cache of what another has prepared."""
-    log, own = logs[0], shared.cutoffs["log 00"]
-    like = octaves(even(log, arm.joint_names))
-    other = SharedFilter(arm.joint_names, own / 2, 60.0, like, like)
-    work = Work(arm, None, {}, {}, None, None, 1 / 3, None, shared=other)
+    log = logs[0]
+    like = octaves(even(log, arm.joint_names).first(2 / 3))
+    nobody = SharedFilter(arm.joint_names, 60.0, chosen_as(7.0), frozenset(), like, like)
+    work = Work(arm, None, {}, {}, None, None, 1 / 3, None, filters=(nobody,))
     taken = work.prepared(log)
-    assert taken.cutoff == own / 2
+    assert taken.cutoff == 7.0
     assert taken.choice is None
-    chosen = replace(work, chose=frozenset(["log 00"])).prepared(log)
-    assert chosen.cutoff == own
-    assert chosen.choice is not None
+    odd = replace(nobody, choice=chosen_as(5.0), members=frozenset(["log 00 odd"]))
+    for name, cutoff in (("log 00 odd", 5.0), ("log 00", 7.0)):
+        again = replace(work, filters=(nobody, odd)).prepared(
+            next(each for each in logs if each.source == name)
+        )
+        assert again.cutoff == cutoff
+        assert (again.choice is odd.choice) is (name == "log 00 odd")
 
 
 def test_a_file_that_chose_is_known_by_any_path(arm, logs, tmp_path, monkeypatch):
@@ -106,20 +115,21 @@ def test_a_file_that_chose_is_known_by_any_path(arm, logs, tmp_path, monkeypatch
     (chose,) = {place(path) for path in ("log.csv", Path("log.csv"), "./log.csv", str(file), file)}
     work = Work(arm, None, {}, {}, None, None, 1 / 3, None)
     like = octaves(work.raw(file))
-    shared = SharedFilter(arm.joint_names, 1.0, 60.0, like, like)
-    work = replace(work, shared=shared, chose=frozenset([chose]))
+    shared = SharedFilter(
+        arm.joint_names, 60.0, chosen_as(1.0), frozenset([chose]), 0.0 * like, 0.0 * like
+    )
+    work = replace(work, filters=(shared,))
     for path in ("log.csv", located("log.csv")):
         assert work.prepared(path).choice is not None
 
 
 def test_the_same_recordings_choose_in_any_order(logs):
     def chosen(some):
-        return {each.source for each in _choosing(dict(enumerate(some))).values()}
+        return {each.source for each in _few(dict(enumerate(some))).values()}
 
-    assert len(chosen(logs)) == 7
     assert chosen(logs[::-1]) == chosen(logs[5:] + logs[:5]) == chosen(logs)
-    assert len(chosen(logs[:MANY])) == FEW
-    assert chosen(logs[: MANY - 1]) == set()
+    for count in (1, 2, FEW - 1, FEW, FEW + 1, 2 * FEW - 1, MANY + 1):
+        assert len(chosen(logs[:count])) == min(count, FEW)
 
 
 def sines(*frequencies: float, rate: float = 64.0) -> Even:
@@ -144,45 +154,75 @@ def test_power_is_found_in_its_octave(frequency, octave):
     assert share[octave] > 0.75
 
 
-@dataclass
-class Member:
-    """A recording that chose."""
-
-    cutoff: float | None
-    joints: tuple[str, ...] = ("a",)
-    rate: float = 100.0
-    octaves: np.ndarray | None = None
-
-    def __post_init__(self):
-        self.octaves = np.full((OCTAVES, 1), 1 / OCTAVES) if self.octaves is None else self.octaves
+def test_groups_have_the_same_joints_and_rate_in_any_order():
+    plain, other = sines(1.0), replace(sines(1.0), joints=("b",))
+    rates = {"a": 100.0, "b": 104.0, "c": 109.0, "d": 112.0, "e": 50.0, "f": 111.0}
+    few = [(name, replace(plain, rate=rate)) for name, rate in rates.items()]
+    few.append(("g", replace(other, rate=100.0)))
+    for some in (few, few[::-1], few[3:] + few[:3]):
+        names = [[name for name, _ in group] for group in groups(some)]
+        assert names == [["e"], ["a", "b", "c"], ["d", "f"], ["g"]]
+    assert groups([]) == []
 
 
-@pytest.mark.parametrize(
-    ("members", "cutoff"),
-    [
-        ([Member(10.0), Member(12.0), Member(20.0)], 12.0),
-        ([Member(20.0), Member(10.0)], 10.0),
-        ([Member(10.0), Member(21.0)], "nothing"),
-        ([Member(None), Member(None)], None),
-        ([Member(None), Member(10.0)], "nothing"),
-        ([Member(10.0)], "nothing"),
-        ([], "nothing"),
-        ([Member(10.0), Member(10.0, rate=102.0)], "nothing"),
-        ([Member(10.0), Member(10.0, joints=("b",))], "nothing"),
-    ],
-)
-def test_those_that_chose_must_agree(members, cutoff):
-    found = shared_filter(members)
-    assert (found is None) == (cutoff == "nothing")
-    if found is not None:
-        assert found.cutoff == cutoff
+def test_those_that_choose_together_are_cross_validated_as_one(arm):
+    """What is clear in one of them decides for those that tell nothing."""
+    clear = even(recording(arm, 20.0, 100.0, seed=1), arm.joint_names)
+    (time, stream), nothing = clear.pieces[0], np.random.default_rng(0)
+    noise = replace(stream, effort=nothing.normal(size=stream.effort.shape))
+    vague = replace(clear, pieces=((time, noise),))
+    unknowns = Unknowns.of(arm, None)
+    alone = choose(unknowns, clear)
+    found = SharedFilter.of(unknowns, [("clear", clear), ("vague", vague)])
+    assert found.members == {"clear", "vague"}
+    assert len(found.choice.candidates) == len(alone.candidates)
+    assert choose(unknowns, vague).candidates.size == 0  # no filter is better than another
+    joined = replace(clear, pieces=(*clear.pieces, *vague.pieces))
+    assert found.choice.errors.tobytes() == choose(unknowns, joined).errors.tobytes()
+    for share in map(octaves, (clear, vague)):
+        assert (found.lowest <= share).all()
+        assert (found.highest >= share).all()
+
+
+def test_a_filter_leaves_half_of_short_recordings(arm):
+    """Slow candidates would leave nothing of them."""
+    raw = even(recording(arm, 30.0, 100.0, seed=2), arm.joint_names)
+    (time, stream) = raw.pieces[0]
+    parts = [slice(k, k + 404) for k in range(0, 7 * 404, 404)]
+    short = replace(raw, pieces=tuple((time[part], stream.rows(part)) for part in parts))
+    assert raw.left(0.5) > 0.8
+    assert short.left(0.5) == 0.0
+    assert short.left(1.0) == pytest.approx(0.5, abs=0.01)
+    unknowns = Unknowns.of(arm, None)
+    assert choose(unknowns, raw).candidates[0] == 0.5
+    found = choose(unknowns, short)
+    assert found.candidates[0] == 1.0
+    assert len(short.filtered(found.cutoff).stretches) == len(parts)
+    assert short.filtered(1.0, rests=True).duration == pytest.approx(14.0, abs=1.0)
+
+
+def test_an_excerpt_is_spread_over_the_whole_time(arm):
+    raw = even(recording(arm, 200.0, 50.0, seed=2), arm.joint_names)
+    assert raw.excerpt(20_000) is raw
+    part = raw.excerpt(5_000)
+    assert sum(len(time) for time, _ in part.pieces) == pytest.approx(5_000, rel=0.01)
+    begins = [time[0] for time, _ in part.pieces]
+    assert begins == pytest.approx([0.0, 40.0, 80.0, 120.0, 160.0], abs=0.1)
+    for time, each in part.pieces:
+        assert np.diff(time) == pytest.approx(1 / 50.0)
+        k = round(time[0] * 50.0)
+        assert (each.position == raw.pieces[0][1].position[k : k + len(time)]).all()
+    first = raw.first(0.25)
+    assert [len(time) for time, _ in first.pieces] == [2500]
+    assert [len(time) for time, _ in part.first(0.5).pieces] == [1000, 1000, 500]
+    assert len(part.first(0.4).pieces) == 2
 
 
 @pytest.mark.parametrize(
     ("frequencies", "rate", "is_so"),
     [
         ((1.0, 0.3), 64.0, True),
-        ((1.0, 0.3), 63.0, False),
+        ((1.0, 0.3), 57.0, False),
         ((20.0, 0.3), 64.0, False),  # above the cut-off
         ((1.0, 5.0), 64.0, False),  # in the octave below it
         ((0.5, 0.6), 64.0, True),  # far below it
@@ -190,9 +230,10 @@ def test_those_that_chose_must_agree(members, cutoff):
 )
 def test_a_recording_is_like_those_that_chose(frequencies, rate, is_so):
     like = octaves(sines(1.0, 0.3))
-    found = SharedFilter(("a", "b"), 8.0, 64.0, like, like)
+    found = SharedFilter(("a", "b"), 64.0, chosen_as(8.0), frozenset(), like, like)
     assert found.suits(sines(*frequencies, rate=rate)) is is_so
     assert not replace(found, joints=("b", "a")).suits(sines(*frequencies, rate=rate))
+    assert replace(found, rate=1.08 * rate).suits(replace(sines(1.0, 0.3), rate=rate))
 
 
 def test_noise_that_is_missing_is_not_alike():
@@ -208,7 +249,7 @@ def test_noise_that_is_missing_is_not_alike():
         return replace(raw, pieces=pieces)
 
     like = octaves(noisy(0.1))
-    found = SharedFilter(("a",), 8.0, 64.0, like, like)
+    found = SharedFilter(("a",), 64.0, chosen_as(8.0), frozenset(), like, like)
     assert found.suits(noisy(0.12))
     assert not found.suits(noisy(0.03))
     assert not found.suits(noisy(0.4))
@@ -244,5 +285,8 @@ def test_columns_of_friction_are_filtered_as_the_efforts(arm, still):
 def test_recordings_of_one_robot_are_alike(arm):
     raws = [even(recording(arm, 20.0, 100.0, seed=k), arm.joint_names) for k in range(16)]
     like = [octaves(each) for each in raws[:8]]
-    found = SharedFilter(arm.joint_names, 10.0, 100.0, np.min(like, axis=0), np.max(like, axis=0))
+    found = SharedFilter(
+        arm.joint_names, 100.0, chosen_as(10.0), frozenset(),
+        np.min(like, axis=0), np.max(like, axis=0),
+    )  # fmt: skip
     assert sum(found.suits(each) for each in raws[8:]) >= 7

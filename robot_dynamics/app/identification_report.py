@@ -447,21 +447,26 @@ def _zeros(result: Identification) -> list[str]:
 
 def _filters(result: Identification) -> list[str]:
     """The section that explains how the filter of each recording was chosen."""
-    shown = [_filter_chart(result, source) for source in result.choices]
+    together: dict[bytes, list[str]] = {}
+    for source, choice in result.choices.items():
+        together.setdefault(choice.errors.tobytes(), []).append(source)
+    shown = [_filter_chart(result, sources) for sources in together.values()]
     charts = [chart.figure(caption) for chart, caption in shown if chart.lines]
     if not charts:
         return []
     return [
         "<h2>The filter</h2>",
-        "<p>Each candidate is fitted to parts of a recording and predicts the measured torque of "
-        "the part that was left out. A cut-off that is too high leaves noise in the accelerations, "
-        "which makes inertias too small; one that is too low removes motion.</p>",
+        "<p>Each candidate is fitted to parts of the recordings and predicts the measured torque "
+        "of the part that was left out. A cut-off that is too high leaves noise in the "
+        "accelerations, which makes inertias too small; one that is too low removes motion.</p>",
         *charts,
     ]
 
 
-def _filter_chart(result: Identification, source: str) -> tuple[Chart, str]:
-    choice, cutoff = result.choices[source], result.cutoffs[source]
+def _filter_chart(result: Identification, sources: Sequence[str]) -> tuple[Chart, str]:
+    """The chart of a choice that these recordings made together."""
+    choice, cutoff = result.choices[sources[0]], result.cutoffs[sources[0]]
+    source = listed(sources, 2)
     finite = np.isfinite(choice.candidates)
     lines = []
     styles = ("ink", *LINES)

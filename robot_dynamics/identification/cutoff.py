@@ -39,6 +39,10 @@ BLOCKS = 24
 """Parts of the time from which the significance of differences is estimated"""
 INSTANTS = 2400
 """Samples at which torques are compared: a hundred per block"""
+MOST = 240_000
+"""Samples that are filtered with each candidate: four minutes at 1 kHz"""
+LEFT = 0.5
+"""Share of the samples that a candidate's transients have to leave"""
 ENDS = 0.5
 """s that are ignored at both ends of a stretch: transients of the slowest filters"""
 UPPER = 0.75
@@ -61,20 +65,21 @@ SLOWEST = 4.0
 """Hz: the lowest of the slower filters; below it little but gravity is left"""
 
 
-def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0, wanted: float | None = None) -> Choice:
-    """Choose the cut-off for one recording.
+def choose(unknowns: Unknowns, raw: Even, wanted: float | None = None) -> Choice:
+    """Choose the cut-off.
 
     Args:
         unknowns: the parameters to identify.
-        raw: the unfiltered recording.
-        seen: share of its time, from the beginning, that may be used.
+        raw: the unfiltered motion that may be used.
         wanted: Hz, taken if it is one of the equally good cut-offs; infinite: not filtered.
     """
-    trial = _Trial(unknowns, raw, seen)
+    raw = raw.excerpt(MOST)
+    trial = _Trial(unknowns, raw)
     if not trial.count:
         return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
     top = WHOLE * raw.rate
     candidates = [LOWEST * 2**k for k in range(max(0, math.ceil(math.log2(top / LOWEST))))]
+    candidates = [each for each in candidates if raw.left(each) >= LEFT]
     candidates.append(math.inf)
     target = math.inf
     while True:
@@ -130,18 +135,16 @@ class Swayed:
         )
 
 
-def swayed(
-    unknowns: Unknowns, raw: Even, used: float | None, seen: float = 1.0
-) -> Iterator[Swayed]:
+def swayed(unknowns: Unknowns, raw: Even, used: float | None) -> Iterator[Swayed]:
     """The joints whose prediction error is far smaller with a slower filter.
 
     Args:
         unknowns: the parameters to identify.
-        raw: the unfiltered recording.
+        raw: the unfiltered motion that may be used.
         used: Hz, the cut-off that was used; None: not filtered.
-        seen: share of the recording's time, from the beginning, that may be used.
     """
-    trial = _Trial(unknowns, raw, seen)
+    raw = raw.excerpt(MOST)
+    trial = _Trial(unknowns, raw)
     if not trial.count:
         return
     top = WHOLE * raw.rate
@@ -185,9 +188,9 @@ class _Candidate:
 class _Trial:
     """Candidates, each evaluated by cross-validation over parts of the time."""
 
-    def __init__(self, unknowns: Unknowns, raw: Even, seen: float):
+    def __init__(self, unknowns: Unknowns, raw: Even):
         self.unknowns, self.raw = unknowns, raw
-        self._kept = _instants(raw, seen)
+        self._kept = _instants(raw)
         self.count = sum(map(len, self._kept))
         self._folds = _parts(self.count, FOLDS)
         self._prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
@@ -289,16 +292,11 @@ class _Trial:
         return self._known[cutoff]
 
 
-def _instants(raw: Even, seen: float) -> list[NDArray[np.intp]]:
+def _instants(raw: Even) -> list[NDArray[np.intp]]:
     """By piece, the indices of the samples used."""
-    left = round(seen * sum(len(time) for time, _ in raw.pieces))
-    step = max(1, left // INSTANTS)
+    step = max(1, sum(len(time) for time, _ in raw.pieces) // INSTANTS)
     ends = round(ENDS * raw.rate)
-    found = []
-    for time, _ in raw.pieces:
-        found.append(np.arange(ends, min(len(time), left) - ends, step))
-        left = max(0, left - len(time))
-    return found
+    return [np.arange(ends, len(time) - ends, step) for time, _ in raw.pieces]
 
 
 def _parts(count: int, parts: int) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from . import contacts
 from .band import Band, Needed, Spread, spread
 from .closed import ClosedIdentification, identify_closed
 from .contacts import Contact
-from .cutoff import Swayed
+from .cutoff import MOST, Swayed
 from .doubts import LITTLE as SUSPECT
 from .doubts import Doubt, doubts
 from .errors import Errors, Misses
@@ -34,6 +34,7 @@ from .mounting import Mounting
 from .normal_equations import NormalEquations, quietest
 from .per_recording import (
     HELD_OUT,
+    Excerpt,
     Judged,
     Judgement,
     MixedTest,
@@ -62,7 +63,7 @@ from .quality import (
 )
 from .read import Source, as_list
 from .recording import Floats, Recording
-from .shared_filter import FEW, MANY, shared_filter
+from .shared_filter import FEW, SharedFilter, groups
 from .unknowns import Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
@@ -209,8 +210,8 @@ def identify(
             positions, rad or m: the zero of its encoder.
         payload: a link whose ten inertial parameters are the only ones to identify; the rest of the
             robot stays as described.
-        cutoff: Hz, the low-pass filter's cut-off; None: for each recording, the one whose fit
-            predicts torque best.
+        cutoff: Hz, the low-pass filter's cut-off; None: the one whose fit predicts torque best,
+            which recordings of the same joints and sampling rate choose together.
         motor_efforts: whether efforts, after `effort_scale`, are those that the motors have at
             their joints. Of a motor that turns with several joints it is recorded with one of
             them, and is added to the torques of the others.
@@ -265,7 +266,9 @@ def identify(
             motor_efforts=motor_efforts,
         )  # fmt: skip
         passes = _Passes(fleet, progress)
-        normal, kept, work = _reduced(passes, work, dict(enumerate(sources)))
+        given_all = dict(enumerate(sources))
+        work = replace(work, filters=_filters(passes, work, _few(given_all)))
+        normal, kept, work = _reduced(passes, work, given_all)
         used = [*kept.values()]
         joints = used[0].joints
         progress("fitting")
@@ -544,7 +547,7 @@ def _reduced(
     which they were reduced.
 
     Recordings may have different joints. Those joints are identified that the largest part of the
-    motion has. Of many recordings a few choose the filter, and tell the usual noise.
+    motion has. Of many recordings a few tell the usual noise.
 
     Args:
         passes: the passes over the recordings.
@@ -564,8 +567,9 @@ def _reduced(
             group.members[k] = each
             yield group, normal
 
-    few = _choosing(sources)
-    for group, normal in take(work, None, few or sources, needed=not few):
+    few = _few(sources)
+    rest = {k: each for k, each in sources.items() if k not in few}
+    for group, normal in take(work, None, few, needed=not rest):
         group.first.append(normal)
     if groups:
         joints = _widest(groups)
@@ -574,14 +578,8 @@ def _reduced(
     for joints, group in groups.items():
         for normal in group.first:
             group.total.add(normal.at_least(work.least(joints)))
-    if few and work.cutoff is None and work.payload is None:
-        some = {k: each for group in groups.values() for k, each in group.members.items()}
-        shared = shared_filter(some[k] for k in few if k in some)
-        work = replace(work, shared=shared, chose=frozenset(place(each) for each in few.values()))
-    if few:
-        rest = {k: each for k, each in sources.items() if k not in few}
-        for group, normal in take(work, None, rest, needed=not groups):
-            group.total.add(normal)
+    for group, normal in take(work, None, rest, needed=not groups) if rest else ():
+        group.total.add(normal)
     joints = _widest(groups)
     others = {k: sources[k] for other in groups if other != joints for k in groups[other].members}
     for group, normal in take(work, joints, others, needed=False):
@@ -590,12 +588,24 @@ def _reduced(
     return found.total.value(), dict(sorted(found.members.items())), work
 
 
-def _choosing(sources: Mapping[int, Source]) -> dict[int, Source]:
-    """Of many recordings those that choose the filter, the same ones in any order; of few none."""
-    if len(sources) < MANY:
-        return {}
+def _few(sources: Mapping[int, Source]) -> dict[int, Source]:
+    """Of many recordings a few that stand for all, the same ones in any order."""
     order = sorted(sources, key=lambda k: place(sources[k]))
-    return {k: sources[k] for k in order[:: -(-len(order) // FEW)]}
+    few = min(FEW, len(order))
+    return {k: sources[k] for k in sorted(order[len(order) * i // few] for i in range(few))}
+
+
+def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[SharedFilter, ...]:
+    """The filters that these recordings choose together; none if there is one recording, or the
+    cut-off is given."""
+    if work.cutoff is not None or len(few) < 2:
+        return ()
+    excerpt = Excerpt(work, MOST // len(few))
+    read = [(place(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
+    with one_blas_thread():
+        return tuple(
+            SharedFilter.of(work.unknowns(group[0][1].joints), group) for group in groups(read)
+        )
 
 
 def _usual_cutoff(used: Sequence[Reduced]) -> float:
@@ -656,10 +666,9 @@ def _notes(
 ) -> Iterator[str]:
     yield from fleet.notes
     alike = sum(each.choice is None for each in recordings)
-    if work.shared is not None and alike:
-        yield (
-            f"{alike} recordings use the cut-off that {len(work.chose)} similar recordings selected"
-        )
+    if work.filters and alike:
+        chose = sum(len(each.members) for each in work.filters)
+        yield f"{alike} recordings use the cut-off that {chose} similar recordings selected"
     if locked:
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"

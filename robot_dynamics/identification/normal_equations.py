@@ -441,7 +441,7 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
 
     def unseen(held: Indices) -> Floats:
         """The residuals (n,) of the second halves."""
-        x = fitted(*halves, prior, held)
+        x = fitted(gram, moment, prior, held)
         residual = np.abs(np.concatenate([each.residual(x) for each in rows]))
         others = zip(residual.T, (usable & ~first).T, strict=True)
         return np.array([_median(own[good]) if good.any() else 0.0 for own, good in others])
@@ -449,7 +449,7 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
     pulled = np.zeros(usable.shape[1], dtype=bool)
     held = springs
     if len(springs):
-        halves = _summed(rows, weights * first).together()
+        gram, moment = _summed(rows, weights * first).together()
         pulled = unseen(springs) > PULLED * unseen(())
     if pulled.any():
         held = springs[~pulled[: len(springs)]]

@@ -28,7 +28,7 @@ from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even, 
 from .prepared_cache import PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
-from .shared_filter import SharedFilter, octaves
+from .shared_filter import SharedFilter
 from .solve import Prior
 from .unknowns import Unknowns, match
 from .zeros import Linearised, ZeroEquations, equations
@@ -63,10 +63,6 @@ class Reduced:
     notes: tuple[str, ...]
     duration: float
     """s of motion used for the fit"""
-    rate: float
-    """Hz"""
-    octaves: Floats | None
-    """Where the power of the joints' rates lies, if the cut-off was chosen"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +80,12 @@ class Work:
     cache: PreparedCache | None
     """None: the recordings are prepared anew for each pass"""
     position_offset: Mapping[str, float] = field(default_factory=dict)
-    shared: SharedFilter | None = None
-    """The filter of recordings that are like those that chose it"""
+    filters: tuple[SharedFilter, ...] = ()
+    """The filters of recordings that chose them together (by `place`), or are like these"""
     quietest: Mapping[str, float] = field(default_factory=dict)
     """By joint, N·m or N: the least noise that is assumed in a recording"""
     motor_efforts: bool = False
     """Whether efforts are those of motors (see `motors`)"""
-    chose: frozenset[str] = frozenset()
-    """The recordings that choose even so, by `place`"""
     wanted: float | None = None
     """Hz, the cut-off of the recordings that are fitted (infinite: not filtered), which `judges`
     take if it is as good as their own"""
@@ -128,17 +122,30 @@ class Work:
         raw = self.raw(source, joints)
         if self.cutoff is not None:
             prepared = raw.filtered(checked_cutoff(self.cutoff))
-        elif self.shared and place(source) not in self.chose and self.shared.suits(raw):
-            prepared = raw.filtered(self.shared.cutoff)
+        elif (shared := self._shared(place(source), raw)) is not None:
+            prepared = raw.filtered(shared.choice.cutoff)
+            if place(source) in shared.members:
+                prepared = replace(prepared, choice=shared.choice)
         else:
+            wanted = self.wanted if place(source) in self.judges else None
             with one_blas_thread():
-                wanted = self.wanted if place(source) in self.judges else None
-                choice = choose(self.unknowns(raw.joints), raw, 1 - self.held_out, wanted)
-            prepared = raw.filtered(choice.cutoff)
-            prepared = replace(prepared, choice=choice, octaves=octaves(raw))
+                choice = choose(self.unknowns(raw.joints), self.usable(raw), wanted)
+            prepared = replace(raw.filtered(choice.cutoff), choice=choice)
         if self.cache is not None:
             self.cache.put((source, joints), prepared)
         return prepared
+
+    def _shared(self, name: str, raw: Even) -> SharedFilter | None:
+        """The filter that this recording shares; None: it chooses its own."""
+        for each in self.filters:
+            if name in each.members and raw.joints == each.joints:
+                return each
+        usable = self.usable(raw)
+        return next((each for each in self.filters if each.suits(usable)), None)
+
+    def usable(self, raw: Even) -> Even:
+        """The part of a recording from which its filter may be chosen."""
+        return raw.first(1 - self.held_out)
 
     def raw(self, source: Source, joints: tuple[str, ...] | None = None) -> Even:
         """The recording on even grids, not yet filtered.
@@ -173,6 +180,18 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
+class Excerpt:
+    """Reads the motion of a recording from which its filter may be chosen."""
+
+    work: Work
+    most: int
+    """Samples, about"""
+
+    def __call__(self, source: Source) -> Even:
+        return self.work.usable(self.work.raw(source)).excerpt(self.most)
+
+
+@dataclass(frozen=True, eq=False)
 class Reduction:
     """Computes a recording's normal equations."""
 
@@ -196,7 +215,7 @@ class Reduction:
             normal = reduce(unknowns, prior, seen)
         return normal.at_least(self.work.least(prepared.joints)), Reduced(
             prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), prepared.cutoff,
-            prepared.choice, prepared.notes, seen.duration, prepared.rate, prepared.octaves,
+            prepared.choice, prepared.notes, seen.duration,
         )  # fmt: skip
 
 
@@ -258,7 +277,7 @@ class Sway:
     def __call__(self, source: Source) -> tuple[Swayed, ...]:
         raw, unknowns = self.work.raw(source, self.joints), self.work.unknowns(self.joints)
         with one_blas_thread():
-            return tuple(swayed(unknowns, raw, self.cutoff, 1 - self.work.held_out))
+            return tuple(swayed(unknowns, self.work.usable(raw), self.cutoff))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ its ends, and decimated to the filter's bandwidth.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,8 @@ THINNING = 10.0
 """Samples kept per period of the cut-off frequency; more add no information"""
 SHORTEST = 1.0
 """s of motion; shorter stretches are left out"""
+EXCERPT = 20.0
+"""s: parts of long recordings from which the cut-off is chosen"""
 RESTING = 0.02
 """Share of a joint's largest rate, below which it is at rest"""
 LONGEST_REST = 0.3
@@ -233,9 +236,7 @@ class Prepared:
     notes: tuple[str, ...]
     """What was found and done, one line each"""
     choice: Choice | None = None
-    """How the cut-off was chosen; None: it was given"""
-    octaves: Floats | None = None
-    """Where the power of the joints' rates lies (`shared_filter.octaves`), if it was chosen"""
+    """How the cut-off was chosen; None: it was given, or other recordings chose it"""
 
     @property
     def duration(self) -> float:
@@ -275,6 +276,39 @@ class Even:
     rate: float
     """Hz"""
     notes: tuple[str, ...]
+
+    def first(self, share: float) -> Even:
+        """The first part of its time."""
+        left, pieces = round(share * sum(len(time) for time, _ in self.pieces)), []
+        for time, each in self.pieces:
+            if left > 0:
+                pieces.append((time[:left], each.rows(slice(left))))
+            left -= len(time)
+        return replace(self, pieces=tuple(pieces))
+
+    def excerpt(self, most: int) -> Even:
+        """At most about `most` samples: parts of `EXCERPT`, evenly spread over its time."""
+        total = sum(len(time) for time, _ in self.pieces)
+        if total <= most:
+            return self
+        pieces = []
+        for time, each in self.pieces:
+            parts = max(1, round(len(time) * most / total / (EXCERPT * self.rate)))
+            edges = np.linspace(0, len(time), parts + 1).astype(int)
+            for begin, end in itertools.pairwise(edges.tolist()):
+                part = slice(begin, begin + round((end - begin) * most / total))
+                pieces.append((time[part], each.rows(part)))
+        return replace(self, pieces=tuple(pieces))
+
+    def left(self, cutoff: float) -> float:
+        """The share of its samples that a filter leaves.
+
+        Args:
+            cutoff: Hz.
+        """
+        counts = [len(time) for time, _ in self.pieces]
+        spoiled = _spoiled(cutoff, 1.0 / self.rate)
+        return sum(k - 2 * spoiled for k in counts if k > 3 * spoiled) / max(sum(counts), 1)
 
     def filtered(self, cutoff: float | None, rests: bool = False) -> Prepared:
         """Filter, differentiate, cut at the ends, and decimate.
@@ -622,8 +656,7 @@ def filtered(
     spoiled, step, friction, smoothing = 3, 1, None, None
     if cutoff is not None:
         sections = _butter(ORDER, cutoff, fs=1.0 / period, output="sos")
-        # the filter's transients on either side
-        spoiled = max(3, math.ceil(1.0 / (cutoff * period)))
+        spoiled = _spoiled(cutoff, period)
         if kept is None and len(time) <= 3 * spoiled:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
         pad = min(len(time) - 1, 3 * spoiled)
@@ -646,6 +679,11 @@ def filtered(
         time, q, qd, qdd, tau, unfiltered, usable, friction, smoothing, np.arange(len(time))
     )
     return samples.rows(chosen)
+
+
+def _spoiled(cutoff: float, period: float) -> int:
+    """The number of samples on either side that are a filter's transients."""
+    return max(3, math.ceil(1.0 / (cutoff * period)))
 
 
 def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:

@@ -1,30 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares the choice of the filter among many recordings of one robot.
+"""Recordings of one robot choose their filter together.
 
-The choice takes longer than all other steps together. Where there are many recordings, some of them
-choose, and the others take their choice if they are alike: the same joints and sampling rate, and
+What the torques say about a cut-off is much clearer in several recordings than in one, and the
+choice takes longer than all other steps. A few recordings of the same joints and sampling rate are
+therefore cross-validated as if they were one. The others take their cut-off if they are alike:
 nothing more or less in the octaves that the cut-off separates than those have.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .preparation import Even
+from .cutoff import choose
+from .preparation import Choice, Even
 from .recording import Floats
+from .unknowns import Unknowns
 
-MANY = 24
-"""Recordings from which on the choice is shared"""
-FEW = 8
+Named = tuple[str, Even]
+"""A recording's name and its motion"""
+
+FEW = 12
 """Recordings that choose, evenly spread over all"""
-AGREE = 2.0
-"""Ratio of the largest to the smallest of their cut-offs, beyond which every recording chooses"""
-SAME_RATE = 0.01
+SAME_RATE = 0.1
 """Relative difference of sampling rates that are the same"""
 ALIKE = 4.0
 """Ratio of the power in an octave to the largest or smallest of the recordings that chose, beyond
@@ -58,23 +59,40 @@ def octaves(raw: Even) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SharedFilter:
-    """A cut-off that some recordings chose, and what these are like."""
+    """A cut-off that some recordings chose together, and what these are like."""
 
     joints: tuple[str, ...]
-    cutoff: float | None
-    """Hz; None: not filtered"""
     rate: float
     """Hz, the sampling rate"""
+    choice: Choice
+    members: frozenset[str]
+    """The recordings that chose it"""
     lowest: Floats
     """(OCTAVES, n): the smallest shares of power"""
     highest: Floats
+
+    @classmethod
+    def of(cls, unknowns: Unknowns, few: Sequence[Named]) -> SharedFilter:
+        """The filter that recordings of the same joints and sampling rate choose.
+
+        Args:
+            unknowns: the parameters to identify.
+            few: the recordings' names and the motion that may be used.
+        """
+        _, first = few[0]
+        pieces = tuple(piece for _, each in few for piece in each.pieces)
+        shares = [octaves(each) for _, each in few]
+        return cls(
+            first.joints, first.rate, choose(unknowns, replace(first, pieces=pieces)),
+            frozenset(name for name, _ in few), np.min(shares, axis=0), np.max(shares, axis=0),
+        )  # fmt: skip
 
     def suits(self, raw: Even) -> bool:
         """Whether a recording is like those that chose."""
         if raw.joints != self.joints or abs(raw.rate / self.rate - 1) > SAME_RATE:
             return False
         # octave k ends at rate / 2^(k+1); the one below the cut-off counts, too
-        cutoff = self.rate if self.cutoff is None else self.cutoff
+        cutoff = self.rate if self.choice.cutoff is None else self.choice.cutoff
         above = self.rate / 2.0 ** np.arange(1, OCTAVES + 1) > cutoff / 2
         above[0] = True
         found = octaves(raw)
@@ -83,46 +101,17 @@ class SharedFilter:
         return bool((low & high)[above].all())
 
 
-class Chosen(Protocol):
-    """A recording that chose its filter."""
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """The joints of its columns."""
-
-    @property
-    def cutoff(self) -> float | None:
-        """Hz; None: not filtered."""
-
-    @property
-    def rate(self) -> float:
-        """Hz, the sampling rate."""
-
-    @property
-    def octaves(self) -> Floats | None:
-        """The shares of its rates' power, as `octaves` returns them; None: unknown."""
-
-
-def shared_filter(few: Iterable[Chosen]) -> SharedFilter | None:
-    """The filter to share; None: those that chose do not agree.
+def groups(few: Sequence[Named]) -> list[list[Named]]:
+    """Groups of recordings with the same joints and about the same sampling rate; they do not
+    depend on the order of the recordings.
 
     Args:
-        few: the recordings that chose.
+        few: the recordings and their names.
     """
-    few = list(few)
-    shares = [each.octaves for each in few if each.octaves is not None]
-    if len(shares) < len(few) or len(few) < 2:
-        return None
-    first = few[0]
-    cutoffs = sorted(each.cutoff or math.inf for each in few)
-    same = all(
-        each.joints == first.joints and abs(each.rate / first.rate - 1) <= SAME_RATE for each in few
-    )
-    agree = cutoffs[0] == cutoffs[-1] or cutoffs[-1] <= AGREE * cutoffs[0]
-    if not (same and agree):
-        return None
-    cutoff = cutoffs[(len(cutoffs) - 1) // 2]
-    return SharedFilter(
-        first.joints, cutoff if math.isfinite(cutoff) else None, first.rate,
-        np.min(shares, axis=0), np.max(shares, axis=0),
-    )  # fmt: skip
+    found: list[list[Named]] = []
+    for name, raw in sorted(few, key=lambda each: (each[1].joints, each[1].rate)):
+        _, slowest = found[-1][0] if found else (name, raw)
+        if not found or slowest.joints != raw.joints or raw.rate > (1 + SAME_RATE) * slowest.rate:
+            found.append([])
+        found[-1].append((name, raw))
+    return [sorted(group, key=lambda each: each[0]) for group in found]
