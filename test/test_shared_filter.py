@@ -13,6 +13,7 @@ from recorded import recording
 from test_identification import ARM
 
 import robot_dynamics as rd
+from robot_dynamics.errors import RecordingError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.fleet import located
@@ -27,6 +28,7 @@ from robot_dynamics.identification.shared_filter import (
 )
 from robot_dynamics.identification.unknowns import Unknowns
 
+cutoff_module = importlib.import_module("robot_dynamics.identification.cutoff")
 identify_module = importlib.import_module("robot_dynamics.identification.identify")
 _few = identify_module._few
 MANY = 24
@@ -179,9 +181,84 @@ def test_those_that_choose_together_are_cross_validated_as_one(arm):
     assert choose(unknowns, vague).candidates.size == 0  # no filter is better than another
     joined = replace(clear, pieces=(*clear.pieces, *vague.pieces))
     assert found.choice.errors.tobytes() == choose(unknowns, joined).errors.tobytes()
-    for share in map(octaves, (clear, vague)):
-        assert (found.lowest <= share).all()
-        assert (found.highest >= share).all()
+
+
+def test_a_recording_may_be_unlike_each_of_those_that_chose(arm):
+    """But not unlike all of them."""
+    few = [even(recording(arm, 20.0, 100.0, seed=k), arm.joint_names) for k in range(2)]
+    found = SharedFilter.of(Unknowns.of(arm, None), [*zip("ab", few, strict=True)])
+    shares = np.array([octaves(each) for each in few])
+    assert (shares[0] != shares[1]).any()
+    assert (found.lowest == shares.min(axis=0)).all()
+    assert (found.highest == shares.max(axis=0)).all()
+
+
+def test_of_other_joints_a_recording_chooses_anew(arm, logs):
+    """If most recordings lack a joint that it has."""
+    nothing = np.zeros((12, 3))
+    members = frozenset(["log 00"])
+    work = Work(
+        arm, None, {}, {}, None, None, 0.0, None,
+        filters=(SharedFilter(arm.joint_names, 60.0, chosen_as(7.0), members, nothing, nothing),),
+    )  # fmt: skip
+    assert work.prepared(logs[0]).cutoff == 7.0
+    fewer = work.prepared(logs[0], arm.joint_names[:2])
+    assert fewer.joints == arm.joint_names[:2]
+    assert fewer.cutoff != 7.0
+    assert fewer.choice.errors.shape[1] == 2
+
+
+def test_a_few_samples_of_each_recording_choose(arm, logs, monkeypatch):
+    """However many and long they are."""
+    taken = []
+
+    def of(unknowns, few):
+        taken.extend(sum(len(time) for time, _ in raw.pieces) for _, raw in few)
+        return SharedFilter.of(unknowns, few)
+
+    most = 2400
+    monkeypatch.setattr(identify_module, "MOST", most)
+    monkeypatch.setattr(identify_module, "SharedFilter", type("Spied", (), {"of": of}))
+    identify(arm, logs)
+    assert len(taken) == FEW
+    assert max(taken) == pytest.approx(most / FEW, abs=2)
+
+
+def test_long_recordings_choose_by_excerpts(arm, monkeypatch):
+    raw = even(recording(arm, 60.0, 100.0, seed=2), arm.joint_names)
+    unknowns = Unknowns.of(arm, None)
+    short = choose(unknowns, raw.excerpt(1500))
+    assert short.errors.tobytes() != choose(unknowns, raw).errors.tobytes()
+    monkeypatch.setattr(cutoff_module, "MOST", 1500)
+    assert short.errors.tobytes() == choose(unknowns, raw).errors.tobytes()
+
+
+def test_two_recordings_choose_together_unless_the_cut_off_is_given(arm, logs):
+    other = replace(recording(arm, 10.0, 60.0, noise=0.03, seed=5), source="other")
+    said: list[str] = []
+    result = identify(arm, [logs[0], other], progress=said.append)
+    one, two = result.choices.values()
+    assert one.errors.tobytes() == two.errors.tobytes()
+    assert any("reading" in line for line in said)
+    said.clear()
+    given = identify(arm, [logs[0], other], cutoff=8.0, progress=said.append)
+    assert not any("reading" in line for line in said)
+    assert not given.choices
+    assert not given.notes
+    assert {*given.cutoffs.values()} == {8.0}
+
+
+def test_if_those_that_choose_are_unusable_others_are_used(arm, logs, monkeypatch):
+    monkeypatch.setattr(identify_module, "FEW", 2)
+    (stream,) = logs[0].streams
+    broken = replace(logs[0], streams=(replace(stream, effort=0.0 * stream.effort),))
+    some = [replace(broken, source="a"), logs[1], replace(broken, source="log 02"), logs[3]]
+    result = identify(arm, some)
+    assert [*result.cutoffs] == ["log 01", "log 03"]
+    left_out = [line.split(":")[1] for line in result.warnings if line.startswith("left out")]
+    assert left_out == [" a", " log 02"]
+    with pytest.raises(RecordingError, match="a: no efforts"):
+        identify(arm, [some[0], some[2]])
 
 
 def test_a_filter_leaves_half_of_short_recordings(arm):
