@@ -47,12 +47,14 @@ from robot_dynamics.identification.normal_equations import (
     _correlation,
     quietest,
     reduce,
+    robust,
 )
 from robot_dynamics.identification.preparation import (
     Samples,
     _unsaturated,
     differences,
     even,
+    filtered,
     prepare,
 )
 from robot_dynamics.identification.quality import Excitation, far_off, lost, warnings
@@ -996,3 +998,57 @@ def test_joints_touched_at_the_same_time_share_a_line():
     )
     assert second.startswith("log: from 8 s to 9 s")
     assert third.startswith("other: from 6 s")
+
+
+def springy(arm, before, after):
+    """A recording whose joint a has a spring with these stiffnesses in its halves."""
+    log = recording(arm, 24.0, 100.0, noise=0.01)
+    (stream,) = log.streams
+    k = np.where(np.arange(len(stream.time)) < len(stream.time) / 2, before, after)
+    effort = stream.effort.copy()
+    effort[:, 0] += k * stream.position[:, 0]
+    return Recording("springy", (replace(stream, effort=effort),))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (30.0, 30.0, True),
+        (30.0, 0.0, False),  # it would explain only what it was fitted to
+        (0.0, 30.0, False),  # it explains only what it was not fitted to
+        (0.0, 0.0, False),
+    ],
+)
+def test_a_clear_spring_explains_the_half_that_it_was_not_fitted_to(before, after, found):
+    arm = rd.load(ARM)
+    unknowns = Unknowns.of(arm, None)
+    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    prepared = prepare(springy(arm, before, after), arm.joint_names, 10.0)
+    assert reduce(unknowns, prior, prepared).pulled.tolist() == [float(found), 0.0, 0.0]
+
+
+def test_noise_is_told_beside_many_outliers(unknowns):
+    """One fit is not enough, as it is pulled by them."""
+    rng = np.random.default_rng(3)
+    log = recording(unknowns.mechanism, 20.0, 100.0)
+    (stream,) = log.streams
+    noise = rng.normal(size=stream.effort.shape)
+    noise[rng.random(noise.shape) < 0.2] += 40.0
+    noisy = Recording("noisy", (replace(stream, effort=stream.effort + noise),))
+    samples = prepare(noisy, unknowns.joints, None).stretches[0]
+    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    rows = [Rows(unknowns, samples)]
+    _, sigma, weights, _ = robust(prior, rows, samples.usable, unknowns.springs)
+    assert sigma == pytest.approx(1.0, rel=0.5)
+    assert (weights == 0).mean() == pytest.approx(0.2, abs=0.02)
+
+
+def test_joints_without_efforts_stay_without_them_in_the_filter():
+    arm = rd.load(ARM)
+    (stream,) = recording(arm, 8.0, 100.0).streams
+    effort = stream.effort.copy()
+    effort[:, 1] = np.nan
+    samples = filtered(stream.time, replace(stream, effort=effort), 10.0, (True,) * 3)
+    assert np.isfinite(samples.tau).all(axis=0).tolist() == [True, False, True]
+    assert np.isnan(samples.tau[:, 1]).all()
+    assert not samples.usable[:, 1].any()

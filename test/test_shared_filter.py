@@ -13,6 +13,7 @@ from recorded import recording
 from test_identification import ARM
 
 import robot_dynamics as rd
+from robot_dynamics.app.identification_report import write
 from robot_dynamics.errors import RecordingError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.cutoff import choose
@@ -233,13 +234,16 @@ def test_long_recordings_choose_by_excerpts(arm, monkeypatch):
     assert short.errors.tobytes() == choose(unknowns, raw).errors.tobytes()
 
 
-def test_two_recordings_choose_together_unless_the_cut_off_is_given(arm, logs):
+def test_two_recordings_choose_together_unless_the_cut_off_is_given(arm, logs, tmp_path):
     other = replace(recording(arm, 10.0, 60.0, noise=0.03, seed=5), source="other")
     said: list[str] = []
     result = identify(arm, [logs[0], other], progress=said.append)
     one, two = result.choices.values()
     assert one.errors.tobytes() == two.errors.tobytes()
     assert any("reading" in line for line in said)
+    page = write(result, tmp_path)["page"].read_text()
+    assert page.count("prediction error by cut-off frequency") == 1
+    assert "log 00, other: filtered at " in page
     said.clear()
     given = identify(arm, [logs[0], other], cutoff=8.0, progress=said.append)
     assert not any("reading" in line for line in said)
