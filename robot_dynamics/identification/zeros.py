@@ -125,7 +125,7 @@ class Linearised:
     @classmethod
     def about(cls, found: Fit) -> Linearised:
         """The fit's model and the positions as recorded. The basis includes the plain friction law
-        at every joint."""
+        of every joint and shaft."""
         unknowns, E = found.unknowns, found.columns
         block = 10 * len(unknowns.bodies)
         plain = []
