@@ -606,7 +606,7 @@ def test_the_band_is_of_the_motion_that_validates(arm, truth):
     effort[:, 1] = 0.0
     result = identify(arm, Recording("partly", (replace(stream, effort=effort),)), validate=rough,
                       cutoff=20.0)  # fmt: skip
-    noise = np.sqrt((rough.streams[0].effort ** 2).mean(axis=0)) / np.sqrt(2)  # half of the power is noise
+    noise = np.sqrt((rough.streams[0].effort ** 2).mean(axis=0)) / np.sqrt(2)  # half noise
     assert np.isnan(result.band.residual).tolist() == [False, True, False]
     known = [0, 2]
     np.testing.assert_allclose(result.band.residual[known], noise[known], rtol=0.3)
