@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed mechanisms by seed, and Pinocchio's word on them: the cut tree at a closed state,
-projected with a T from Pinocchio's own frame Jacobians. Oracles only."""
+"""Random closed mechanisms by seed, and Pinocchio's results for them: the cut tree at a closed
+state, projected with a T from Pinocchio's own frame Jacobians. Oracles only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import robot_dynamics as rd
 from robot_dynamics import closure
 
 ClosedChain = partial(closure.ClosedChain, backend="python")
-"""Nothing is compiled for robots that are never met again"""
+"""Nothing is compiled for robots that are used only once"""
 
 LOCKED = {  # (translations, rotations) of the successor that the joint forbids, predecessor's axes
     "revolute": ("xyz", "xy"),

@@ -22,9 +22,9 @@ from robot_dynamics.app.command import Command
 from robot_dynamics.codegen import Function
 from robot_dynamics.codegen.compiler import Compiler
 
-if "PYTEST_XDIST_WORKER" not in os.environ:  # else it has the cache of who started it
+if "PYTEST_XDIST_WORKER" not in os.environ:  # otherwise it uses the cache of whoever started it
     KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
-    # hundreds of robots by seed have no place in the user's own cache
+    # hundreds of random robots have no place in the user's own cache
     os.environ["ROBOT_DYNAMICS_CACHE"] = KERNELS.name
 
 
@@ -49,7 +49,7 @@ LONGEST = (
     "closure_redundant", "fleet", "node", "node_faults", "closure_dynamics", "closure_modes",
     "style", "package", "floating_base", "node_machine_closed", "tutorial_parallel",
 )  # fmt: skip
-"""The files that take longest, which begin first: otherwise one of them runs alone at the end"""
+"""The files that take longest begin first: otherwise one of them would run alone at the end"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -77,7 +77,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def json_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a command prints with --json in a test is as its schema says."""
+    """Whatever a command prints with --json in a test conforms to its schema."""
     try:
         import jsonschema
     except ImportError:  # test_json_output.py skips, and says so
@@ -94,7 +94,7 @@ def json_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From here on (call it), recording or compiling anything is a failure."""
+    """From here on (once called), recording or compiling anything is a failure."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("something was built")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `test_fleet.py` has processes do, which need not import the tests for it."""
+"""The tasks that `test_fleet.py` gives to processes, which need not import the tests for them."""
 
 from __future__ import annotations
 

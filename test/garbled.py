@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS messages with garbage in one to three of their fields, whatever kind of message it is."""
+"""ROS messages of any kind with garbage in one to three of their fields."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in MuJoCo under a real controller manager, to be asked, changed and hurt."""
+"""A robot in MuJoCo under a real controller manager, to be queried, reconfigured and disturbed."""
 
 from __future__ import annotations
 
@@ -271,5 +271,5 @@ class Managed(Conversation):
         return rows[rows[:, 0] > begin]
 
     def lines(self, *words: str) -> list[str]:
-        """What the log says with all of these words."""
+        """The lines of the log that contain all of these words."""
         return [line for line in self.log.splitlines() if all(word in line for word in words)]

@@ -50,7 +50,7 @@ AREAS = (
     "ros/robot_changes.py",
     "ros/torque_topics.py",
 )
-"""What a torque goes through"""
+"""What computes a torque"""
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(

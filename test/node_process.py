@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node in a process of its own, and a partner that talks to it over DDS."""
+"""The node in its own process, and a partner that talks to it over DDS."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PATIENCE = 90.0
 ROUNDS = 100
 """messages of a topic that are taken at once, at the most: no stream keeps a test from looking"""
 FAREWELL = 5.0
-"""s that a process has to end by itself when nobody needs it any more"""
+"""s that a process has to exit by itself when it is no longer needed"""
 
 ENVIRONMENT = ChainMap(
     {
@@ -156,7 +156,7 @@ class Conversation:
         self._executor.add_node(self.node)
 
     def beside(self, *program: str, **options: Any) -> subprocess.Popen[Any]:
-        """Start a program in the same ROS domain. It ends with the conversation, at the latest."""
+        """Start a program in the same ROS domain. It ends with the conversation at the latest."""
         environment = {**ENVIRONMENT, "ROS_DOMAIN_ID": str(self.domain)}
         process = subprocess.Popen(program, cwd=ROOT, env=environment, **options)
         self._end.callback(end, process)

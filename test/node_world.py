@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that can happen to the node's controller, and what its torques have to be.
+"""Everything that can happen to the node's controller, and what its torques must be.
 
 The oracle is Pinocchio at the state and the command that a torque answers. It knows what was sent,
 and nothing of the code. A second controller, the twin, never hears what the first one refused: the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of robots whose numbers are known."""
+"""Recordings of robots whose parameters are known."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def recording(
 
 
 def changed(mechanism: Mechanism, seed: int = 0, by: float = 0.3, smooth: bool = True) -> Mechanism:
-    """A robot that its description is wrong about: every body scaled and shifted, friction and
-    rotors where there are none. All of it can exist."""
+    """A robot that differs from its description: every body scaled and shifted, with friction and
+    rotors where none are described. All of it is physically possible."""
     rng = np.random.default_rng(seed)
     links = []
     for link in mechanism.links:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by seed, and the same robots in Pinocchio. Oracles only: nothing here is the package's
-own mathematics."""
+"""Random robots by seed, and the same robots in Pinocchio. Oracles only: nothing here is the
+package's own mathematics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 RELATIVE_TO_PINOCCHIO = 1e-9
-"""What the contract promises; rounding alone leaves about 1e-13"""
+"""What the package promises; rounding alone leaves about 1e-13"""
 RELATIVE_TO_SISTERS = 1e-12
 """Different orders of the same sums: some hundred roundings of 1e-16"""
 
@@ -22,7 +22,7 @@ CONFIG = Path(__file__).resolve().parents[1] / "config"
 
 
 class _Pinocchio:
-    """The module; where it is not installed, the test that asks for it is skipped."""
+    """The module; if it is not installed, the test that asks for it is skipped."""
 
     def __getattr__(self, name: str) -> Any:
         reason = "Pinocchio, the oracle of this test, is not installed: extra `dev`"
@@ -55,7 +55,7 @@ def _pinocchio_reads(file: Path) -> bool:
 
 
 def inertia(rng: np.random.Generator, mass: float) -> np.ndarray:
-    """(3, 3) of a real body: four masses about their common centre."""
+    """(3, 3) inertia of a real body: four masses about their common centre."""
     points = rng.uniform(-0.2, 0.2, (4, 3))
     weights = rng.dirichlet(np.ones(4)) * mass
     points -= weights @ points / mass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever was called, changed and refused before, an instance answers as a freshly built one."""
+"""Whatever was called, changed and refused before, an instance answers like a freshly built one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users of other libraries look for, against Pinocchio: forward dynamics, derivatives,
-energies, poses, Jacobians and wrenches; of closed robots against the tree that is cut open."""
+"""What users of other libraries expect, against Pinocchio: forward dynamics, derivatives, energies,
+poses, Jacobians and wrenches; for closed robots against the tree that is cut open."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def robots():
 
 @pytest.fixture(scope="module")
 def pinocchios():
-    """(dynamics, oracle, state) of robots that nobody chose."""
+    """(dynamics, oracle, state) of random robots."""
     found = []
     for seed, (mechanism, model) in enumerate(robots()):
         at = state(seed, len(mechanism.joint_names))

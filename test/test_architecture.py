@@ -18,7 +18,7 @@ ENTRANCES = ("__init__", "__main__", "node")
 
 
 def layers() -> dict[str, int]:
-    """The height of each part, 0 for what everything stands on."""
+    """The height of each layer, 0 for the one on which everything stands."""
     table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("<!-- layers -->")[1]
     rows = re.findall(r"^\s*\| (`.*?) \|", table, flags=re.M)
     return {name: k for k, row in enumerate(rows) for name in re.findall(r"`(\w+)`", row)}

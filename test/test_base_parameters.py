@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base parameters: what they say about torques, and as many as the regrouped model has."""
+"""The base parameters: what they say about torques, and that there are as many as in the regrouped
+model."""
 
 from __future__ import annotations
 

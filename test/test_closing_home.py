@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A closed home, found and written; what can't be."""
+"""A closed home, found and written; and what cannot be closed."""
 
 from __future__ import annotations
 

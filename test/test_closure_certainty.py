@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call of a closed mechanism is certain of: the guard of the straight-line functions.
+"""What a call of a closed mechanism can be certain of: the guard of the straight-line functions.
 
 A guard above 1 sends the call the long way round; one that is wrongly below 1 is a wrong torque.
 The oracle is plain Newton with NumPy's least squares.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is misprinted in the paper on parallel robots, shown by computing with it."""
+"""The misprints in the paper on parallel robots, shown by computing with them."""
 
 from __future__ import annotations
 

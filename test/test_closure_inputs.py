@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed mechanisms that can't be: one clear line each."""
+"""Closed mechanisms that are impossible: one clear line each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redundant sensors: what they add, and finding the one that lies."""
+"""Redundant sensors: what they add, and how to find a faulty one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of the cache: what is in it is right, private, and never needed."""
+"""Laws of the cache: what it contains is correct, private, and never required."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of the compiler: any that works is used, none that fails is more than a warning."""
+"""Laws of the compiler: any working one is used, and a failing one causes no more than a
+warning."""
 
 from __future__ import annotations
 

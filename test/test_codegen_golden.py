@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated code stays as it is until somebody means it: `pytest --update-golden` writes it anew.
+"""Generated code stays the same until changed on purpose: `pytest --update-golden` rewrites it.
 
 What the same code computes is tested beside (test_codegen_kernels, test_codegen_export); here it
 is run too, so that no golden file can be of code that is wrong.

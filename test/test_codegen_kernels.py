@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of the kernels: all backends agree, whatever comes in."""
+"""Laws of the kernels: all backends agree, whatever the inputs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of a kernel's key: whatever a robot's torques depend on is in its key or its parameters."""
+"""Laws of a kernel's key: whatever a robot's torques depend on is part of its key or its
+parameters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints of several degrees of freedom against Pinocchio's own, and what is said of wrong ones."""
+"""Joints of several degrees of freedom against Pinocchio's own, and the errors for wrong ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of motors that turn with several joints: inertia and friction on their side."""
+"""Identification of motors that are coupled to several joints: inertia and friction on their
+side."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ pytest.importorskip("scipy", reason="SciPy filters the recordings")
 
 NOISE = 0.01
 RATE = 100.0
-# name, mass (kg), centre of mass (m), moments (kg m²), joint's place on the link before (m), axis
+# name, mass (kg), centre of mass (m), moments (kg m²), joint's place on its parent (m), axis
 ARM = (
     ("shoulder", 8.0, (0.0, 0.02, -0.05), (0.06, 0.05, 0.05), (0.0, 0.0, 0.32), "0 0 1"),
     ("upper", 6.0, (0.0, 0.0, 0.11), (0.05, 0.06, 0.02), (0.0, 0.1, 0.0), "0 1 0"),
@@ -53,7 +54,7 @@ def urdf(heavier: float) -> str:
 
 
 def beside(known: bool, name: str) -> dict:
-    """The motors: the sixth turns with joints 5 and 6."""
+    """The motors: the sixth is coupled to joints 5 and 6."""
     mounts = ("base", *(link[0] for link in ARM[:4]), ARM[3][0])
     rotors = {}
     for k, mount in enumerate(mounts, 1):
@@ -136,7 +137,7 @@ def test_the_motor_of_two_joints_is_identified_on_its_side(found):
         value, deviation = numbers[name]
         assert abs(value - true) < 3 * deviation
         assert deviation < 0.02 * true
-    # a motor of one joint has its friction at the joint
+    # the friction of a motor of one joint is at the joint
     for k in (4, 5):
         for term, true in (
             ("viscous", GEARS[k - 1] ** 2 * VISCOUS[k - 1]),
@@ -144,7 +145,7 @@ def test_the_motor_of_two_joints_is_identified_on_its_side(found):
         ):
             value, deviation = numbers[f"j{k}.{term}"]
             assert abs(value - true) < 3 * deviation
-    # what is not there is not found: all friction of joint 6 is that of its motor
+    # what does not exist is not found: all friction of joint 6 is that of its motor
     assert found.mechanism.joint("j6").friction == Friction()
     assert {rotor.name for rotor in found.mechanism.rotors if rotor.friction} == {"motor6"}
     assert found.described_parameters["motor6.rotor_viscous"] == 0.0
@@ -161,7 +162,7 @@ def test_the_written_model_carries_them(found, tmp_path):
 
 
 def test_the_report_draws_its_friction_on_the_motors_side(found, tmp_path):
-    """And each joint's without it: dots lie on the law, whatever the other joint does."""
+    """Each joint's chart is without it: dots lie on the law, whatever the other joint does."""
     row = np.array([0, 0, 0, 0, 32.0, 32.0])
     noise = found.errors.identified
     laws = [found.mechanism.joint(name).friction for name in found.joints]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions: what is read, and how what can't be is refused."""
+"""Descriptions: what is read, and how what cannot be read is refused."""
 
 from __future__ import annotations
 

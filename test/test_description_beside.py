@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in a YAML beside a URDF: bodies, friction, joints held fixed."""
+"""Contents of a YAML that refers to a URDF: bodies, friction, joints that are held fixed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is odd about a robot is told at the caller's line; what cannot be is refused."""
+"""What is odd about a robot causes a warning at the caller's line; what is impossible is
+refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions that are meant to do harm, or came about by accident: refused soon, in one line."""
+"""Descriptions that are malicious, or broken by accident: refused quickly, in one line."""
 
 from __future__ import annotations
 

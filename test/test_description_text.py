@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description that anybody may have sent: URDF text or nothing."""
+"""A description that anybody may have sent: URDF text, or nothing is loaded."""
 
 from __future__ import annotations
 

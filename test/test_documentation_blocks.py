@@ -36,7 +36,8 @@ MINUTES = ("demo", "identify")
 
 
 def lines_of(page: Path) -> list[str]:
-    """Shell on a page, fenced and indented, continued lines as one, without prompts."""
+    """Shell commands on a page, fenced and indented; continued lines are joined, prompts
+    removed."""
     text = page.read_text(encoding="utf-8")
     fenced = re.findall(r"^```(?:bash|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     bare = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -53,7 +54,7 @@ def lines_of(page: Path) -> list[str]:
 
 
 def words_of(line: str) -> list[str]:
-    """Of one command, its comment and what it is piped into left out."""
+    """The words of one command, without its comment and what it is piped into."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|")
     lexer.whitespace_split = True
     lexer.commenters = "#"
@@ -83,7 +84,7 @@ OURS = sorted(
 
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
-    """A folder as readers have it: the repository's robots, one of their own, and a plan."""
+    """A folder as readers have it: the repository's robots, a robot of their own, and a plan."""
     for name in ("config", "urdf"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "urdf/six_axis.urdf", tmp_path / "robot.urdf")
@@ -113,7 +114,7 @@ def launch_arguments(name: str) -> set[str]:
 
 
 def check_fields(kind, given) -> None:
-    """The message has these fields, and those of theirs."""
+    """Check that the message has these fields, and their messages theirs."""
     if not isinstance(given, dict):
         return
     fields = kind.get_fields_and_field_types()
@@ -128,7 +129,7 @@ def check_fields(kind, given) -> None:
 
 
 def ros2(words: list[str]) -> None:
-    """A ros2 command names things that there are."""
+    """Check that a ros2 command names things that exist."""
     verb, *rest = words
     if verb == "launch" and rest[0] == "robot_dynamics":
         assert (ROOT / "launch" / rest[1]).is_file()

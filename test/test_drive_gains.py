@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive gains from a known load: MuJoCo is the arm, its torques are told in other units."""
+"""Drive gains from a known load: MuJoCo is the arm, and its torques are reported in other units."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ ARM = rd.load(URDF)
 LINK = ARM.links[-1].name
 LOAD = Inertial(6.0, np.array([0.08, -0.05, 0.12]), np.diag([0.03, 0.04, 0.02]))
 GAINS = np.array([12.0, -9.5, 11.0, 4.2, 3.9, -2.4])
-"""N·m for one unit of current; two drives count the other way"""
+"""N·m per unit of current; two drives have the opposite sign"""
 
 
 def log(load: Inertial | None, seed: int, noise: float = 0.01) -> Recording:
-    """Currents of MuJoCo's arm, with friction and offsets that MuJoCo knows nothing of."""
+    """Currents of MuJoCo's arm, plus friction and offsets that MuJoCo does not have."""
     spec = mujoco.MjSpec.from_string(URDF)
     spec.compiler.fusestatic = False
     if load is not None:
@@ -52,7 +52,7 @@ def log(load: Inertial | None, seed: int, noise: float = 0.01) -> Recording:
     for k in range(len(q)):
         data.qpos[:], data.qvel[:], data.qacc[:] = q[k], qd[k], qdd[k]
         mujoco.mj_inverse(model, data)
-        # MuJoCo's own passive forces are none of the drives' torques
+        # MuJoCo's own passive forces do not come from the drives
         tau[k] = data.qfrc_inverse + data.qfrc_passive
     size = np.array([10.0, 12.0, 8.0, 2.0, 2.0, 0.5])
     currents = (tau + size * (0.5 * qd + np.sign(qd) + 0.2)) / GAINS
@@ -83,7 +83,7 @@ def test_deviations_cover(found):
             for name, gain in zip(ARM.joint_names, GAINS, strict=True)
         ]
     misses = np.abs(misses)
-    assert (misses < 2).mean() > 0.88  # 95 % of 72, less 2.7 deviations of that count
+    assert (misses < 2).mean() > 0.88  # 95 % of 72, minus 2.7 deviations of that number
     assert (misses < 3).mean() > 0.97
     assert np.sqrt((misses**2).mean()) > 0.6  # nor are they merely large
 
@@ -105,7 +105,7 @@ def test_recordings_in_any_order_say_the_same(found):
 
 
 def test_a_load_on_an_axis_does_not_tell_of_it_alone():
-    """The last joint's gain comes through the bodies that it shares with the others."""
+    """The last joint's gain follows from the bodies that also act on other joints."""
     axial = Inertial(6.0, np.array([0.0, 0.0, 0.1]), np.zeros((3, 3)))
     told = drive_gains(ARM, log(None, 1), log(axial, 2), LINK, axial)
     for name, gain in zip(ARM.joint_names, GAINS, strict=True):
@@ -126,9 +126,9 @@ def test_what_a_load_cannot_tell_is_said():
 
 SHAFTS = np.diag(GEARS)
 SHAFTS[5, 4] = 32.0
-"""Motors' rates by the joints': the sixth turns with joints 5 and 6"""
+"""Motor rates over joint rates: the sixth motor turns with joints 5 and 6"""
 CONSTANTS = np.array([0.4, -0.3, 0.25, 0.09, -0.08, 0.07])
-"""N·m of the motor for one unit of current"""
+"""N·m of the motor per unit of current"""
 TOOL = Inertial(2.0, np.array([0.05, -0.03, 0.08]), np.diag([0.01, 0.012, 0.006]))
 
 
@@ -189,7 +189,7 @@ def test_the_model_of_coupled_motors_is_identified_with_their_gains(coupled):
     (motor,) = (each for each in found.mechanism.rotors if len(each.ratios) > 1)
     assert motor.friction.coulomb == pytest.approx(COULOMB[5], rel=0.2)
     assert found.mechanism.joint("j6").friction.coulomb == pytest.approx(0.3, rel=0.3)
-    # taken as torques of joints, those of the fifth are not explained
+    # taken as joint torques, those of the fifth joint are not explained
     apart = rd.identify(str(path), logs, cutoff=100.0, effort_scale=told.gains)
     assert apart.errors.relative[4] > 2 * found.errors.relative[4]
 
@@ -232,7 +232,7 @@ def test_efforts_of_motors_are_those_of_joints_by_their_rows():
 
 @pytest.fixture(scope="module")
 def wrist(tmp_path_factory):
-    """The description of `wrist_log`'s arm, but for the own friction of its last joint."""
+    """The description of `wrist_log`'s arm, without the own friction of its last joint."""
     return written(tmp_path_factory.mktemp("wrist") / "arm", known=True, heavier=1.0)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What messages are made of: one printable line, and not a long one."""
+"""The parts of messages: one printable line, and not a long one."""
 
 from __future__ import annotations
 

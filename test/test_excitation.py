@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exciting motions: inside every limit, from rest to rest, telling more than plain ones."""
+"""Exciting motions: inside every limit, from rest to rest, and more informative than plain ones."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ pytest.importorskip("scipy")
 
 ROOT = Path(__file__).resolve().parents[1]
 FINE = 20_001
-"""Instants of a motion: four to twenty times denser than where it was verified"""
+"""Number of instants of a motion: four to twenty times as dense as the grid on which it was
+verified"""
 QUICK = ((3.0, 12), (300.0, 12))
-"""Steps of the search that tests can wait for; what comes out is shrunk into the limits anyway"""
+"""Steps of a search short enough for tests; its result is shrunk into the limits anyway"""
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_limits_hold_at_all_times_and_the_motion_tells_more_than_plain_swings(na
     position, rate, acceleration, effort = share_of_limits(found, mechanism)
     for share in (position, rate, acceleration / found.limits.acceleration, effort):
         assert share.max() <= 0.9 + 1e-9
-    # what is reported is what holds: never less, and not much more
+    # the reported margins hold: never smaller than the true ones, and not much larger
     margins = found.margins
     np.testing.assert_allclose(margins.position, position, rtol=2e-3)
     np.testing.assert_allclose(margins.rate, rate, rtol=2e-3)
@@ -131,7 +132,7 @@ def test_limits_hold_at_all_times_and_the_motion_tells_more_than_plain_swings(na
     )
     np.testing.assert_allclose(margins.effort, effort, rtol=2e-2)
     assert np.all(margins.position >= position - 1e-12)
-    # the search goes to the limits: no joint is left with less than a fifth of what it may
+    # the search uses the limits: no joint stays below a fifth of all of its limits
     assert np.min(np.max([position, rate, margins.acceleration], axis=0)) > 0.2
     assert found.before.excited <= found.after.excited == found.after.parameters
     assert found.after.condition < found.before.condition / 2
@@ -172,7 +173,7 @@ def test_what_follows_keeps_to_its_own_limits_and_links_to_their_regions(cart):
     # the wrist turns by -0.5 of `turn`, at most ±0.4 rad and 0.6 rad/s
     assert 0.3 < np.abs(q[:, 1]).max() <= 0.8
     assert np.abs(qd[:, 1]).max() <= 1.2
-    # the hand's place by hand: 0.6 m from the cart, from the vertical by `turn`
+    # the hand's position by hand: 0.6 m from the cart, at `turn` from the vertical
     hand = np.column_stack([q[:, 0] + 0.6 * np.sin(q[:, 1]), 0 * q[:, 0], 0.6 * np.cos(q[:, 1])])
     assert hand[:, 2].min() > 0.2
     distance = np.linalg.norm(hand - [0.6, 0.0, 0.6], axis=1).min()
@@ -364,7 +365,7 @@ def test_the_command_writes_what_identify_and_the_source_read(cart, tmp_path, ca
     plain = yaml.safe_load(out.read_text())
     assert plain["points"][7]["time_from_start"] == {"sec": 0, "nanosec": 350_000_000}
     np.testing.assert_array_equal(plain["points"][7]["positions"], waypoints.q[7])
-    # the table is a recording of the described robot: it is that robot which is found in it
+    # the table is a recording of the described robot, so identification finds that robot
     found = rd.identify(str(cart), result["files"]["table"])
     assert found.excitation.told > 0.9 * found.excitation.identifiable
     motion = np.random.default_rng(0).uniform(-1, 1, (3, 50, 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exciting motions that keep bodies from each other and from a table."""
+"""Exciting motions that keep bodies from colliding with each other and with a table."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_bodies_keep_from_each_other_and_from_a_table(arm):
     truth = distances(arm, q, APART)
     assert min(truth.values()) > 0.0
     assert height(arm, q) > -0.05
-    # what is reported is the distance, less the clearance; a lower bound where it is large
+    # the reported value is the distance minus the clearance; a lower bound where it is large
     rooms = found.margins.rooms
     assert set(rooms) == {
         "foot from upper", "foot from fore", "column from fore",
@@ -196,7 +196,7 @@ def test_bodies_that_always_touch_and_disabled_pairs_are_left_out(arm, tmp_path)
     design, notes = design_of(arm, srdf=srdf)
     assert {str(each) for each in design.regions} == names - {"foot from fore"}
     assert notes == ()
-    # a pair that touches in most postures, but not by design, stays
+    # a pair that touches in most postures, but not by design, is still checked
     arm.write_text(ARM.replace('radius="0.05" length="0.3"', 'radius="0.4" length="0.9"'))
     design, notes = design_of(arm)
     touching = design.room(design._postures)[
@@ -268,7 +268,7 @@ def test_what_is_missing_is_said(arm, tmp_path, monkeypatch):
     design, notes = design_of(bare)
     assert design.regions == ()
     assert notes == ("collisions not checked: there are no collision shapes of a URDF",)
-    # what a table cannot be kept from is refused, never left out
+    # if a body cannot be kept from the table, this is refused, never left out
     with pytest.raises(InputError, match=r"--table: found 2\.0, expected a height that"):
         design_of(arm, table=2.0)
     with pytest.raises(InputError, match="--table: arm has no collision shapes; set --above LINK"):

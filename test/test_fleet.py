@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many recordings: reduced where they lie, by processes that may die."""
+"""Many recordings: reduced where they are, by processes that may die."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def truth(arm):
 
 @pytest.fixture(scope="module")
 def logs(truth, tmp_path_factory) -> list[str]:
-    """Six recordings, and one that is none."""
+    """Six recordings, and one that is not a recording."""
     folder = tmp_path_factory.mktemp("logs")
     paths = [
         write(folder / f"{k}.csv", recording(truth, 6.0, 100.0, seed=k, noise=0.02))
@@ -127,7 +127,7 @@ def pids(cluster) -> set[int]:
 
 
 class Killing:
-    """Kills a worker once the first recording is done and others are under way."""
+    """Kills a worker once the first recording is done and others are in progress."""
 
     def __init__(self, victim: int):
         self.victim, self.said = victim, []
@@ -421,7 +421,7 @@ def test_a_recording_that_is_nowhere_or_kills_its_worker_is_left_out(logs, clust
         assert {k: found[k] for k in range(16) if k != 5} == {
             k: some[k] for k in range(16) if k != 5
         }
-        # a fault that is not the recording's own is tried again
+        # a fault that is not the recording's own is retried
         assert dict(fleet.map(flaky, [logs[0]])) == {0: "read"}
         found = dict(fleet.map(unreadable, [logs[0], logs[1]]))
         assert "0.csv: no worker can read it (the disk is away)" in str(found[0])
@@ -557,7 +557,7 @@ def test_a_fleet_over_tls_takes_those_alone_who_have_a_certificate(arm, logs, tm
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc is told, which is Linux's")
 def test_a_worker_does_not_page_in_every_array_anew():
-    """Dask has its workers give memory back at once, by an environment variable."""
+    """Dask makes its workers return memory at once, by an environment variable."""
     code = (
         "import pickle, fleet_tasks; from robot_dynamics.identification.fleet import _run\n"
         "given_back = fleet_tasks.touch('')\n"  # first: what was kept may leave a hole

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every formulation against Pinocchio on robots that nobody chose, and against its sisters."""
+"""Every formulation against Pinocchio on random robots, and against the other formulations."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reflected model of rotors misses, by gear ratio, speed and balance."""
+"""What the reflected model of rotors neglects, by gear ratio, speed and balance."""
 
 from __future__ import annotations
 

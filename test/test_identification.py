@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots whose numbers are known, found again from what they would report."""
+"""Robots whose parameters are known, identified from what their joints would report."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def test_without_noise_the_torques_are_those_of_the_robot(arm, truth):
     assert miss(truth, result.mechanism) < 1e-6
     assert (result.errors.relative < 1e-5).all()
     assert bodies(result.mechanism)
-    # data and description differ by more than the digits of a number: no variance is lost to that
+    # data and description differ by more than double precision resolves: no variance is lost
     assert (np.diag(result.covariance) > 0).all()
 
 
 def heavier(mechanism: Mechanism, factor: float, *names: str) -> Mechanism:
-    """With these links' bodies, or all, this many times as heavy."""
+    """With the bodies of these links, or of all, multiplied by this factor."""
     links = tuple(
         replace(link, inertial=replace(old, mass=factor * old.mass, inertia=factor * old.inertia))
         if not names or link.name in names
@@ -116,7 +116,7 @@ def test_placeholder_masses_do_not_outweigh_the_recording(
     assert bodies(found.mechanism)
     assert found.kept == "nothing"
     assert not [each for each in found.doubts if each.sure]
-    if factor < 0.1 and not names:  # masses that are all too small by one factor describe shapes
+    if factor < 0.1 and not names:  # masses off by one common factor
         for one, other in zip(right.mechanism.moving, found.mechanism.moving, strict=True):
             assert 0.5 < other.inertial.mass / one.inertial.mass < 2.0
 
@@ -126,14 +126,14 @@ def test_bodies_are_kept_as_described_however_light(arm, truth):
     described = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     prepared = prepare(recording(truth, 20.0, 200.0, noise=0.02), arm.joint_names, 10.0)
     found = fit(unknowns, reduce(unknowns, described, prepared))
-    assert not np.allclose(found.prior.bodies, described.bodies)  # it is stretched
+    assert not np.allclose(found.prior.bodies, described.bodies)  # the prior is stretched
     about = about_described_bodies(found)
     assert about is not None
     np.testing.assert_array_equal(about.x[: len(described.mean)], described.mean)
 
 
 def test_bodies_that_the_recording_leaves_open_stay_as_described(arm, truth):
-    # one joint alone, slowly: it tells almost nothing of the bodies
+    # only one joint moves, slowly: this says almost nothing about the bodies
     (clean,) = recording(truth, 20.0, 100.0, noise=0.05).streams
     shape = np.zeros(3)
     shape[2] = 0.3
@@ -150,7 +150,7 @@ def test_bodies_that_the_recording_leaves_open_stay_as_described(arm, truth):
 def test_the_price_of_a_far_heavier_body_grows_with_the_logarithm_only(arm):
     bodies = Unknowns.of(arm).references()
     prior = Prior(bodies, np.zeros(0), np.zeros(0))
-    # one body is heavier by 100 in one direction and by 3 in the others
+    # one body is 100 times as heavy in one direction and 3 times in the others
     L = np.linalg.cholesky(bodies[1])
     turn = np.linalg.qr(np.random.default_rng(5).normal(size=(4, 4)))[0]
     far = L @ turn @ np.diag([100.0, 3.0, 3.0, 3.0]) @ turn.T @ L.T
@@ -172,7 +172,7 @@ def test_the_price_of_a_far_heavier_body_grows_with_the_logarithm_only(arm):
         (5.9, 1e8, 1),
         (6.1, 1e8, 6.1),
         (1e9, 1e8, 1e9),
-        # k ± 10: five deviations above six are 56
+        # the deviation of k is 10: six plus five deviations are 56
         (50, 0.01, 1),
         (60, 0.01, 60),
         (1e9, 0, 1),
@@ -210,7 +210,7 @@ def test_units_of_the_description_are_its_standard_deviations(arm, truth):
 
 def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
     (clean,) = recording(truth, 20.0, 200.0).streams
-    # held at a place by its brake, it trembles with the others' motion
+    # held by its brake, it trembles as the others move
     rng = np.random.default_rng(1)
     shaken = 1e-4 * np.sin(2 * np.pi * 3 * clean.time)
     position, velocity, effort = (
@@ -229,7 +229,7 @@ def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
     for name in others:
         found, true = (robot.joint(name).friction for robot in (result.mechanism, truth))
         assert found.viscous == pytest.approx(true.viscous, rel=0.3)
-    # where it moves, its torque is no more than a rigid body's
+    # when it moves, its torque is no larger than that of a rigid body
     model, exact = (InverseDynamics(each) for each in (result.mechanism, truth))
     states = rng.uniform(-1, 1, (3, 200, len(result.joints)))
     assert np.abs(model(*states)[:, 0]).max() < 2 * np.abs(exact(*states)[:, 0]).max()
@@ -272,8 +272,8 @@ def test_springs_are_found_where_there_are_some_and_written_with_the_model(truth
 
 @pytest.mark.parametrize("seed", range(5))
 def test_springs_of_any_arm_are_found_and_nothing_is_doubted(arm, seed):
-    """Whatever its bodies: a strong spring is neither another unit nor an axis, and none is found
-    where there is none."""
+    """For random bodies: a strong spring is not taken for another unit or a wrong axis, and no
+    spring is found where there is none."""
     real = changed(arm, seed=seed)
     noise = (0.02, 0.0)[seed % 2]
     for robot, most in ((real, 0.02), (sprung(real), 0.02), (sprung(real, -1.0), 0.02)):
@@ -309,12 +309,12 @@ def test_a_joint_that_turns_without_end_has_a_spring_only_if_it_is_described(tru
 
 
 def one_joint_moves(mechanism, joint: int, noise: float, stiction: float, seed: int) -> Recording:
-    """A move of one joint by 1 rad in 3 s, from rest to rest; static friction takes any part of
-    ± `stiction` of the others' torques. Noise and stiction are in N·m."""
+    """A motion of one joint by 1 rad in 3 s, from rest to rest; static friction adds up to ±
+    `stiction` to the torques at rest. Noise and stiction are in N·m."""
     rng = np.random.default_rng(seed)
     time = np.arange(800) / 200.0
     s = np.clip((time - 0.5) / 3.0, 0.0, 1.0)
-    # of least jerk
+    # minimum jerk
     path = s**3 * (10 - 15 * s + 6 * s**2), s**2 * (1 - s) ** 2 * 10, s * (1 - s) * (1 - 2 * s) * 20
     q, qd, qdd = (np.outer(each, np.eye(3)[joint]) for each in (path[0], path[1], path[2] / 3))
     tau = InverseDynamics(mechanism)(q, qd, qdd)
@@ -324,8 +324,8 @@ def one_joint_moves(mechanism, joint: int, noise: float, stiction: float, seed: 
 
 @pytest.mark.parametrize(("noise", "stiction"), [(0.1, 0.0), (0.1, 1.5), (0.01, 1.5), (0.0, 0.0)])
 def test_moves_of_single_joints_spoil_no_good_recording(arm, truth, noise, stiction):
-    """They have few samples for many parameters, and joints that stand still in them are held by
-    static friction."""
+    """They have few samples for many parameters, and static friction holds the joints that stand
+    still in them."""
     good = recording(truth, 6.0, 200.0, seed=1)
     (stream,) = good.streams
     effort = stream.effort + noise * np.random.default_rng(5).normal(size=stream.effort.shape)
@@ -336,7 +336,7 @@ def test_moves_of_single_joints_spoil_no_good_recording(arm, truth, noise, stict
 
 
 def test_static_friction_of_joints_that_rest_while_others_move_is_no_torque_of_theirs(arm, truth):
-    """They move in turns, as from point to point."""
+    """The joints move in turn, as from point to point."""
     time, q, qd, qdd = motion(3, 24.0, 100.0)
     pace = np.column_stack([np.sin(np.pi * (time / 4 - j / 3)) ** 2 for j in range(3)])
     rests = pace < 0.5
@@ -367,8 +367,8 @@ def test_the_report_draws_friction_over_velocity_without_the_spring(arm, truth):
 
 
 def test_a_spring_that_only_impossible_bodies_would_replace_is_found(arm):
-    """Beside bodies of any number a spring is superfluous where the gravity of a negative mass is
-    much like it."""
+    """With unconstrained bodies a spring is superfluous where the gravity torque of a negative mass
+    is much like it."""
     reach = 0.4
     real = changed(sprung(arm), seed=2, by=0.1)
     real = sprung(real)
@@ -380,7 +380,7 @@ def test_a_spring_that_only_impossible_bodies_would_replace_is_found(arm):
 
 def swung(robot: Mechanism, seed: int, free: bool) -> Recording:
     """All joints follow a motion, or the last one swings freely, with a torque that no parameter
-    explains, as of a motor's magnets."""
+    explains, such as cogging."""
     dynamics, rate, rng = rd.InverseDynamics(robot), 200.0, np.random.default_rng(seed)
     time = np.arange(2000) / rate
     q, qd, rows = rng.uniform(-0.5, 0.5, 3), np.zeros(3), []
@@ -400,7 +400,7 @@ def swung(robot: Mechanism, seed: int, free: bool) -> Recording:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_joint_that_swings_freely_in_a_recording_does_not_spoil_the_others(arm, seed):
-    """Without bodies it needs no torque, and its own fit explains it to the last digit."""
+    """Without bodies the joint needs no torque, and its own fit explains it to the last digit."""
     real = changed(arm, seed=seed)
     links = tuple(
         replace(link, joint=replace(link.joint, friction=Friction(0.05, 0.1)))
@@ -424,7 +424,7 @@ def test_a_torque_that_no_parameter_explains_widens_its_joints_deviations_alone(
     prepared = prepare(Recording("odd", (replace(clean, effort=effort),)), arm.joint_names, 20.0)
     unknowns = Unknowns.of(arm)
     normal = reduce(unknowns, Prior(unknowns.references(), np.zeros(0), np.zeros(0)), prepared)
-    # its samples depend on each other, and count as any other joint's in the fit
+    # its samples are correlated, but in the fit they count like those of any other joint
     assert normal.independent[1] < 0.5 * normal.independent[[0, 2]].min()
     assert np.ptp(normal.count) < 0.1 * normal.count.max()
     found = fit(unknowns, normal)
@@ -438,7 +438,8 @@ def test_a_torque_that_no_parameter_explains_widens_its_joints_deviations_alone(
 
 @pytest.mark.parametrize("fault", ["quantised", "one bad stretch", "one noisy joint", "2 kHz"])
 def test_the_filter_is_chosen_by_torques(arm, truth, fault):
-    """Noise in positions, wherever it is, makes the filter slower, and never turns it off."""
+    """Noise in positions, wherever it occurs, lowers the cut-off, and never turns the filter
+    off."""
     (clean,) = recording(truth, 20.0, 2000.0 if fault == "2 kHz" else 200.0, noise=0.03).streams
     rng = np.random.default_rng(5)
     position, velocity = clean.position.copy(), clean.velocity.copy()
@@ -463,7 +464,7 @@ def test_the_filter_is_chosen_by_torques(arm, truth, fault):
 
 @pytest.mark.parametrize(("noise", "effort"), [(1e-3, 0.02), (1e-5, 1.5)])
 def test_a_filter_that_spoils_the_fit_is_blamed_and_not_the_robot(arm, truth, noise, effort):
-    """Of noisy positions or efforts, with a filter that lets all of it through."""
+    """Noise in positions or efforts, with a filter that lets all of it through."""
     (stream,) = recording(truth, 20.0, 500.0, noise=effort).streams
     position = stream.position + noise * np.random.default_rng(5).normal(size=(10000, 3))
     noisy = replace(stream, position=position, velocity=np.full_like(position, np.nan))
@@ -477,7 +478,8 @@ def test_a_filter_that_spoils_the_fit_is_blamed_and_not_the_robot(arm, truth, no
 
 
 def test_a_filter_is_not_blamed_for_much_where_it_spoils_little(arm, truth):
-    """It costs some per cent on the day of the fit; on another, efforts had the other sign."""
+    """The filter costs a few per cent on the day of the fit; on another day, efforts had the
+    opposite sign."""
     (stream,) = recording(truth, 20.0, 500.0, noise=1e-3).streams
     position = stream.position + 1e-5 * np.random.default_rng(5).normal(size=(10000, 3))
     today = Recording(
@@ -542,8 +544,8 @@ def test_names_from_outside_are_neither_formulas_nor_the_same_picture():
 
 
 def test_standard_deviations_cover(arm):
-    """Of the sums of parameters that the data determine: no prior bears on these, and each is
-    independent of the others."""
+    """For the combinations of parameters that the data determine: no prior affects these, and they
+    are independent of each other."""
     real = changed(arm, seed=5, by=0.1)
     truth = InverseDynamics(real)
     values = dict(zip(truth.parameter_names, truth.parameters, strict=True))
@@ -568,7 +570,7 @@ def test_standard_deviations_cover(arm):
 
 @pytest.mark.parametrize(("duration", "least", "most"), [(5.0, 0.93, 1.0), (20.0, 0.93, 0.975)])
 def test_efforts_lie_in_the_band_that_is_predicted(arm, truth, duration, least, most):
-    """Of motion that nobody saw, unfiltered: 95 % within two deviations."""
+    """On new, unfiltered motion 95 % lie within two deviations."""
     log = recording(truth, duration, 200.0, noise=0.05)
     result = identify(arm, log, cutoff=20.0)
     (unseen,) = prepare(recording(truth, 20.0, 50.0, seed=8), "abc", 25.0).stretches
@@ -587,7 +589,7 @@ def test_efforts_lie_in_the_band_that_is_predicted(arm, truth, duration, least, 
 
 
 def test_a_band_is_wider_where_the_motion_told_little(arm, truth):
-    """Of slow motion, for accelerations that it did not have."""
+    """After slow motion, for accelerations that it did not contain."""
     slow = recording(truth, 12.0, 100.0, noise=0.05, reach=0.2)
     result = identify(arm, slow, cutoff=20.0)
     no, far = np.zeros(3), np.full(3, 30.0)
@@ -597,14 +599,14 @@ def test_a_band_is_wider_where_the_motion_told_little(arm, truth):
 
 
 def test_the_band_is_of_the_motion_that_validates(arm, truth):
-    """And of a joint whose efforts nobody measured there is none."""
+    """A joint whose efforts were not measured has no band."""
     log, rough = (recording(truth, 8.0, 100.0, seed=k, noise=0.02 + k) for k in (0, 1))
     (stream,) = log.streams
     effort = stream.effort.copy()
     effort[:, 1] = 0.0
     result = identify(arm, Recording("partly", (replace(stream, effort=effort),)), validate=rough,
                       cutoff=20.0)  # fmt: skip
-    noise = np.sqrt((rough.streams[0].effort ** 2).mean(axis=0)) / np.sqrt(2)  # noise is as much
+    noise = np.sqrt((rough.streams[0].effort ** 2).mean(axis=0)) / np.sqrt(2)  # half noise
     assert np.isnan(result.band.residual).tolist() == [False, True, False]
     known = [0, 2]
     np.testing.assert_allclose(result.band.residual[known], noise[known], rtol=0.3)
@@ -903,7 +905,7 @@ def test_nan_runs_and_a_saturated_motor_are_left_out(arm, truth):
 
 @pytest.mark.parametrize("coarse", [0.1, 0.2, 0.5])
 def test_coarse_efforts_are_no_saturated_motor(arm, truth, coarse):
-    """They stay at their extreme for a while, as they do at any other value."""
+    """They stay at their extreme for a while, as at any other value."""
     stream = recording(truth, 10.0, 500.0).streams[0]
     effort = coarse * np.round(stream.effort / coarse)
     extreme = effort[:, 1] == effort[:, 1].max()
@@ -933,10 +935,10 @@ def test_rests_are_left_out(arm, truth):
 
 
 def test_a_joint_that_no_friction_explains_does_not_spoil_the_others(arm, truth):
-    """What is missed of it is noise, however well numbers that cannot be would fit."""
+    """Its residual is noise, however well impossible parameters would fit."""
     (stream,) = recording(truth, 20.0, 200.0, noise=0.02).streams
     effort = stream.effort.copy()
-    # less than no inertia
+    # as of a negative inertia
     effort[:, 2] -= 10 * motion(3, 20.0, 200.0)[3][:, 2]
     less = Recording("less", (replace(stream, effort=effort),))
     result = identify(arm, less, effort_scale={"c": 1.0})
@@ -947,7 +949,7 @@ def test_a_joint_that_no_friction_explains_does_not_spoil_the_others(arm, truth)
 
 
 def test_a_described_rotor_that_is_too_heavy_is_made_lighter_and_never_less_than_nothing(arm):
-    """With errors that ask for less than no inertia, it is not what is described again."""
+    """Errors that ask for a negative inertia do not bring back the described one."""
     heavy = changed(arm, seed=3)
     described = replace(arm, rotors=heavy.rotors)
     light = replace(
@@ -969,7 +971,7 @@ def test_a_described_rotor_that_is_too_heavy_is_made_lighter_and_never_less_than
 
 @pytest.mark.parametrize(("friction", "kept"), [(True, "everything"), (False, "bodies")])
 def test_a_description_is_never_made_worse(arm, truth, friction, kept):
-    """Where what was fitted to is not as what is kept aside, whose side the description takes."""
+    """Fitted and held-out motion differ, and the description agrees with the latter."""
     described = truth
     if not friction:
         links = []
@@ -986,7 +988,7 @@ def test_a_description_is_never_made_worse(arm, truth, friction, kept):
     result = identify(described, Recording("other", (replace(stream, effort=effort),)))
     assert result.kept == kept
     assert "the original description predicts better" in result.warnings[0]
-    # one sentence for all joints
+    # one warning for all joints
     assert sum("original description predicts better" in each for each in result.warnings) == 1
     assert result.errors.relative.mean() <= result.errors.relative_described.mean() * 1.02
     for link in described.moving:
@@ -1007,7 +1009,8 @@ def test_a_fit_that_is_better_keeps_nothing(arm, truth):
 
 @pytest.mark.parametrize("geared", [True, False])
 def test_a_gear_of_1_is_not_believed(arm, geared):
-    """Half of all descriptions say `<mechanicalReduction>1` of motors behind a hundred to one."""
+    """Half of all descriptions give motors with a gear ratio of a hundred
+    `<mechanicalReduction>1`."""
     shafts = """<transmission name="t{0}"><type>transmission_interface/SimpleTransmission</type>
         <joint name="{0}"/><actuator name="m{0}"><mechanicalReduction>1</mechanicalReduction>
         </actuator></transmission>"""
@@ -1022,7 +1025,7 @@ def test_a_gear_of_1_is_not_believed(arm, geared):
     assert miss(truth, result.mechanism) < 2e-3
     names = [rotor.name for rotor in result.mechanism.rotors]
     assert names == [rotor.name for rotor in described.rotors]
-    for rotor in result.mechanism.rotors[1:]:  # the first is felt as its own link is
+    for rotor in result.mechanism.rotors[1:]:  # the first one acts like inertia of its own link
         if geared:
             assert rotor.inertial.inertia[2, 2] == pytest.approx(
                 truth.rotors[names.index(rotor.name)].inertial.inertia[2, 2], rel=0.05
@@ -1053,7 +1056,7 @@ def test_a_heavy_load_on_a_light_link(arm, noise):
 
 @pytest.mark.parametrize("smooth", [False, True])
 def test_a_hump_of_friction_is_not_made_of_noisy_rates(arm, smooth):
-    """Nor left out where there is one."""
+    """A Stribeck effect is not found where there is none, nor missed where there is one."""
     for seed in (2, 8):
         truth = changed(arm, seed=seed, smooth=smooth)
         (stream,) = recording(truth, 20.0, 100.0, noise=0.02).streams
@@ -1062,7 +1065,7 @@ def test_a_hump_of_friction_is_not_made_of_noisy_rates(arm, smooth):
         lossy = replace(stream, position=position, velocity=np.full_like(position, np.nan))
         kept = lossy.rows(rng.uniform(size=len(position)) > 0.2)
         result = identify(arm, Recording("noisy", (kept,)))
-        # of 24 joints like these, five still get one that is not there; without the price, six
+        # of 24 such joints, five still get one that does not exist; without the penalty, six
         for joint in "bc":
             law = result.mechanism.joint(joint).friction
             assert (law.stribeck_torque != 0.0) == smooth, (joint, law)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed chains from recordings of their motors: all legs, the platform, and what rubs between."""
+"""Closed chains from recordings of their motors: all legs, the platform, and friction."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ BELT = Friction(2e-3, 0.01)
 
 
 def robots(name: str, belt: bool = False) -> tuple[rd.Mechanism, rd.Mechanism]:
-    """(as described, as it is): other bodies, friction everywhere, rotors at the motors. With a
-    belt, both motors of the five-bar turn one more rotor."""
+    """(as described, as it really is): other bodies, friction everywhere, rotors at the motors.
+    With a belt, both motors of the five-bar turn one more rotor."""
     described = rd.load(f"config/{name}.yaml")
     truth = changed(described, 1, smooth=False)
     rotors = [rotor for rotor in truth.rotors if rotor.ratios[0][0] in described.actuated]
@@ -73,7 +73,7 @@ def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name
     logs = [log(truth, REACH[name], seed) for seed in (1, 2, 3)]
     found = rd.identify(described, logs[:2], validate=logs[2])
     assert isinstance(found, ClosedIdentification)
-    assert found.errors.relative.max() < 1.2 * NOISE  # of which NOISE is the noise itself
+    assert found.errors.relative.max() < 1.2 * NOISE  # NOISE of this is the noise itself
     assert found.errors.relative_described.min() > 0.5
     true = rd.InverseDynamics(truth)
     values = dict(zip(true.parameter_names, true.parameters, strict=True))
@@ -101,7 +101,7 @@ def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name
     place = [fresh.names.index(joint) for joint in true.actuated_names]
     within = (np.abs(fresh.effort[:, place] - torque) < 2 * deviation).mean(axis=0)
     assert within == pytest.approx(0.9545, abs=0.015)
-    # another robot than it was told is what computes now
+    # the identified robot computes the torques of motion that it was not fitted to
     again = rd.InverseDynamics(found.mechanism)
     _, q, qd, qdd = moves(truth, true.joint_names, REACH[name], 4)
     right = true(q, qd, qdd)
@@ -216,7 +216,7 @@ def test_a_description_with_loops_is_never_made_worse():
     assert found.parameters == found.described_parameters
     np.testing.assert_array_equal(found.errors.identified, found.errors.described)
     assert found.errors.relative.max() < 1.2 * NOISE
-    # of a model that was not fitted, what is left on held-out motion is all that is known
+    # if the model was not fitted, only the residual on held-out motion is known
     home = [float(described.home[name]) for name in found.unseen.joints]
     _, deviation = found.predict(home, [0.0, 0.0], [50.0, 0.0])
     assert deviation == pytest.approx(found.band.residual)
@@ -225,7 +225,7 @@ def test_a_description_with_loops_is_never_made_worse():
 
 @pytest.fixture(scope="module")
 def short():
-    """A fit to little motion of two motors."""
+    """A fit to very short motion of two motors."""
     described, truth = robots("five_bar")
     (stream,) = log(truth, 0.12, 1).streams
     few = Recording("few", (stream.rows(slice(0, 500)),))
@@ -253,7 +253,7 @@ def test_the_band_widens_where_the_recording_says_little(short):
     assert near.shape == still.shape == (2,)
     assert (still >= found.band.residual).all()
     assert (fast > 1.5 * still).all()
-    # y C yᵀ + s², of the columns of the parameters that are reported
+    # y C yᵀ + s², with the columns of the reported parameters
     dynamics = found.band.problem.dynamics
     own = [[*dynamics.parameter_names].index(name) for name in found.parameters]
     y = dynamics.regressor(home, nothing, far)[:, own]

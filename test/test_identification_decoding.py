@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states read many at once are what rosbags' own deserializer reads one by one."""
+"""Joint states decoded many at once equal those read one by one by rosbags' own deserialiser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Time, Header, JointState = (
 
 
 def some_layout(rng: np.random.Generator) -> tuple[str, list[str], list[int]]:
-    """(frame, names, how many positions, velocities and efforts)"""
+    """(frame, names, numbers of positions, velocities and efforts)"""
     n = int(rng.integers(0, 5))
     names = ["".join(rng.choice(list("abc_é"), rng.integers(0, 9))) for _ in range(n)]
     lengths = [int(rng.choice([n, n, n, 0, n + 1])) for _ in range(3)]
@@ -42,7 +42,7 @@ def raw_of(message, little_endian: bool = True) -> bytes:
 
 
 class Reader:
-    """rosbags' deserializer, and how often each message was given to it."""
+    """rosbags' deserialiser, and how often it was given each message."""
 
     def __init__(self) -> None:
         self.read: Counter[bytes] = Counter()
@@ -53,7 +53,7 @@ class Reader:
 
 
 def check(raws: list[bytes]) -> Reader:
-    """Every message once, and as rosbags reads it; the reader that was used."""
+    """Check that every message is decoded once, and as rosbags decodes it; returns the reader."""
     reader, seen = Reader(), []
     for names, which, stamps, values in decoded(raws, reader):
         assert values.shape == (len(which), 3, len(names))
@@ -75,7 +75,7 @@ def test_messages_of_any_layouts_are_read_as_one_by_one():
     for _ in range(60):
         layouts = [some_layout(rng) for _ in range(4)]
         raws = [raw_of(message(rng, layouts[k])) for k in rng.integers(0, 4, 12)]
-        # one word by word of each layout, and no more
+        # one message of each layout is deserialised by itself, and no more
         assert check(raws).read.total() <= 4
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One joint's efforts in another sign or unit: told by what the other joints say of its bodies."""
+"""One joint's efforts with another sign or unit, detected from what the other joints say about its
+bodies."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def test_a_wrong_sign_is_named_and_nothing_is_bent_to_it(described, truth, log, 
     assert "the opposite sign" in words
     assert f"--effort-scale {name}:-1 " in words
     assert "\n" not in words
-    # what is reported is the truth, of every joint
+    # the reported errors of every joint are the true ones
     true = true_errors(truth, result.mechanism)
     assert np.abs(result.errors.relative - true).max() < 0.05
     assert np.delete(true, joint).max() < 0.1
@@ -99,7 +100,7 @@ def test_a_joint_that_is_sure_is_believed(described, log):
 
 
 def test_static_friction_of_a_joint_that_stands_still_is_no_wrong_sign(described, truth):
-    """A brake holds the first joint, whose motor may show any part of its torque."""
+    """A brake holds the first joint, whose motor may then report any part of its torque."""
     time, q, qd, qdd = motion(6, 20.0, 100.0)
     for values in (q, qd, qdd):
         values[:, 0] = 0.0
@@ -123,7 +124,7 @@ def test_static_friction_of_a_joint_that_stands_still_is_no_wrong_sign(described
 
 
 def with_rotors(robot: Mechanism, times: float) -> Mechanism:
-    """The robot with rotors whose inertia is this many times as large."""
+    """The robot with the inertia of its rotors multiplied by this factor."""
     rotors = tuple(
         replace(rotor, inertial=replace(rotor.inertial, inertia=times * rotor.inertial.inertia))
         for rotor in robot.rotors
@@ -172,7 +173,7 @@ def test_all_signs_are_told_without_friction_whatever_the_masses_described(descr
 
 @pytest.fixture(scope="module")
 def driven(described, truth):
-    """Of a robot whose efforts have the other sign as far as friction goes, at two joints."""
+    """For a robot whose efforts have the opposite sign only as to friction, at two joints."""
     names = described.joint_names[4:6]
     laws = {name: Friction(-3.0, -2.0) for name in names}
     links = tuple(
@@ -208,18 +209,18 @@ def test_friction_that_drives_is_fitted_and_said(driven):
         ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, 0.3], True),
         ([0.5, 0.6], [0.1, 0.6], [-0.2, -0.3], [0.2, 0.3], True),
         ([0.5, 0.1], [0.1, 0.12], [-0.2, -0.3], [0.2, 0.3], True),  # one a little worse
-        ([0.5, 0.1], [0.1, 0.14], [-0.2, -0.3], [0.2, 0.3], False),  # one is explained worse
+        ([0.5, 0.1], [0.1, 0.14], [-0.2, -0.3], [0.2, 0.3], False),  # one is explained much worse
         ([0.5, 0.1], [0.49, 0.11], [-0.2, -0.3], [0.2, 0.3], False),  # worse in the mean
-        ([0.5, 0.1], [0.1, 0.11], [0.2, 0.0], [0.0, -0.009], False),  # no friction tells
-        ([0.5, 0.95], [0.1, 0.92], [-0.2, -0.3], [0.2, 0.3], False),  # nothing explains one
-        ([0.1, 0.15], [0.1, 0.1], [-0.2, 0.3], [0.2, 0.3], False),  # one brakes as it is
-        ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, -0.3], False),  # one drives, turned
+        ([0.5, 0.1], [0.1, 0.11], [0.2, 0.0], [0.0, -0.009], False),  # no friction shows it
+        ([0.5, 0.95], [0.1, 0.92], [-0.2, -0.3], [0.2, 0.3], False),  # one is hardly explained
+        ([0.1, 0.15], [0.1, 0.1], [-0.2, 0.3], [0.2, 0.3], False),  # one brakes as recorded
+        ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, -0.3], False),  # one drives, negated
         ([0.1, 0.15], [0.1, 0.1], [-0.2, -0.009], [0.2, 0.3], False),  # hardly any friction
         ([0.1, 0.15], [0.1, 0.1], [-0.2, -0.3], [0.2, 0.009], False),
-        ([0.5], [0.1], [-0.2], [0.2], False),  # no other joint tells
+        ([0.5], [0.1], [-0.2], [0.2], False),  # no other joint to confirm it
         ([0.2, 0.21], [0.1, 0.1], [0.2, 0.0], [0.0, -0.009], True),  # much smaller errors
         ([0.2, 0.19], [0.1, 0.1], [0.2, 0.0], [0.0, -0.009], False),  # not quite
-        ([0.5, 0.6], [0.1, 0.1], [0.2, 0.2], [0.2, -0.011], False),  # one drives, turned
+        ([0.5, 0.6], [0.1, 0.1], [0.2, 0.2], [0.2, -0.011], False),  # one drives, negated
     ],
 )
 def test_when_all_efforts_have_the_opposite_sign(before, after, drives, brakes, is_so):
@@ -246,7 +247,7 @@ def test_efforts_are_wrong_for_sure_where_every_part_says_so(times, is_so):
     [
         ([1.0, 1.0, 1.0], 4.0, True),
         ([1.0, 1.0, 2.0], 4.0, False),  # not on every part
-        ([1.0, 1.0, 1.0], 5.0, False),  # not by so much
+        ([1.0, 1.0, 1.0], 5.0, False),  # not by enough
     ],
 )
 def test_friction_that_drives_must_explain_something_on_every_part(missed, score, is_so):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as files come in, descriptions and a report go out."""
+"""Recordings read from files; descriptions and a report written to files."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_cell_is_read_as_the_same_number_however_the_table_is_written(tmp_path
     header, *rows = plain.read_text().splitlines()
     cells = [row.split(",") for row in rows]
     for row in cells:
-        row[0] = f'"{row[0]}"'  # what only the csv module reads
+        row[0] = f'"{row[0]}"'  # what only the csv module can read
     quoted = tmp_path / "quoted.csv"
     quoted.write_text("\n\n".join([header, *map(",".join, cells)]))
     one, other = (read(path).streams[0] for path in (plain, quoted))
@@ -146,7 +146,7 @@ def test_numbers_are_the_same_with_and_without_msgspec(tmp_path, monkeypatch, en
         ("Timestamp_us,a/position\n500000,2\n600000,3\n", [0.5, 0.6]),
         ("__time_ns,a/position\n500000000,2\n600000000,3\n", [0.5, 0.6]),
         ("time_s,a/position\n0.5,2\n0.6,3\n", [0.5, 0.6]),
-        ("time,a/position\n0.5,2\n0.6,3\n0.7", [0.5, 0.6]),  # its writer was ended
+        ("time,a/position\n0.5,2\n0.6,3\n0.7", [0.5, 0.6]),  # the writer was stopped
     ],
 )
 def test_tables_as_loggers_write_them(tmp_path, text, time):
@@ -288,7 +288,7 @@ def test_a_bag_of_messages_of_all_layouts_is_read_as_one_by_one(tmp_path):
     Header = store.types["std_msgs/msg/Header"]
     Time = store.types["builtin_interfaces/msg/Time"]
     rng = np.random.default_rng(0)
-    # (frame, joints, are there rates?): three frames of one length, an empty one, missing fields
+    # (frame, joints, with rates?): three frames of one length, an empty one, missing fields
     kinds = [
         ("", "ab", True), ("x", "ab", True), ("y", "ab", True), ("", "ab", False), ("", "b", True),
         ("world", ("a_longer_name", "c"), True), *((f"f{k}", "ab", True) for k in range(30)),
@@ -319,7 +319,7 @@ def test_a_bag_of_messages_of_all_layouts_is_read_as_one_by_one(tmp_path):
 
 
 def bag_of(folder: Path, mode: str, plugin: str = "MCAP", seconds: range = range(1, 5001)) -> Path:
-    """Of a robot that stands still, which compresses well."""
+    """A recording of a robot that stands still, which compresses well."""
     writing = pytest.importorskip("rosbags.rosbag2")
     from rosbags.typesys import Stores, get_typestore
 
@@ -360,7 +360,7 @@ def test_a_bag_that_compresses_well_is_read_and_a_bomb_is_not(tmp_path, mode):
 @pytest.mark.parametrize("plugin", ["SQLITE3", "MCAP"])
 @pytest.mark.parametrize("alone", [False, True])
 def test_messages_that_are_compressed_one_by_one_are_read(tmp_path, plugin, alone):
-    """Also from the file alone, where no metadata.yaml says that they are compressed."""
+    """Also for a file without metadata.yaml, which would say that they are compressed."""
     folder = bag_of(tmp_path / "bag", "MESSAGE", plugin)
     (file,) = (path for path in folder.iterdir() if path.suffix != ".yaml")
     assert MAGIC in file.read_bytes()
@@ -527,7 +527,7 @@ def test_a_block_gives_no_more_than_the_window_and_counts_even_if_empty():
 
 
 def test_looking_for_bombs_takes_no_longer_than_the_file_is_long():
-    """Of frames in frames: each would be gone through again from each of their beginnings."""
+    """Frames within frames: each would be scanned again from the start of each."""
     nested = (MAGIC + bytes([0, 80]) + b"\0" * 3 * 20) * 20000
     assert _gives(nested, 10**6) > 10**6
 
@@ -605,7 +605,7 @@ def test_even_samples_behind_jittering_stamps():
 
 
 def test_stamps_that_drift_apart_end_on_an_even_grid():
-    """By far more than their median."""
+    """By far more than their median period."""
     count = 3000
     stamps = 1.01 ** np.arange(count) * 1e-3
     position = np.sin(np.outer(np.linspace(0, 20, count), [1.0, 1.3]))
@@ -654,7 +654,7 @@ def glitched(position: np.ndarray, at: dict[int, float], **options) -> tuple[Str
     ],
 )
 def test_a_position_that_jumps_and_returns_is_left_out(at):
-    """At full speed, too, and where the joint turns back."""
+    """At full speed, too, and where the joint reverses."""
     for position in (SINE, np.roll(SINE, 25), 0.2 * SINE):
         stream, notes = glitched(position, at)
         assert len(stream.time) == 200
@@ -673,7 +673,7 @@ def test_a_joint_that_stands_still_may_jump_and_return_too():
 
 
 def test_of_rare_samples_three_may_be_off():
-    """In 0.1 s there is hardly one."""
+    """There is hardly one message in 0.1 s."""
     time = np.arange(100) / 10.0
     position = np.sin(0.5 * time)
     changed = position.copy()
@@ -693,8 +693,8 @@ def test_values_lost_for_a_while_leave_a_gap_and_no_jump():
 
 
 def test_jumps_of_real_motion_are_kept():
-    """A move that starts or stops at once, a shaking joint, a coarse encoder, a step for good, and
-    one sample that is off by less than the joint moves from one to the next."""
+    """A motion that starts or stops abruptly, a shaking joint, a coarse encoder, a permanent step,
+    and one sample that is off by less than a step of the motion."""
     ramp = np.clip(T - 0.5, 0.0, 1.0)
     kick = np.zeros(200)
     kick[60:] = 0.5
@@ -720,7 +720,7 @@ def test_positions_within_a_turn_are_joined(shift):
     turns = (stream.position - position) / (2 * np.pi)
     np.testing.assert_allclose(turns, np.tile(np.round(turns[0]), (200, 1)), atol=1e-12)
     assert notes[0].startswith("whole turns were added to the positions of a, ")
-    # of a joint that slides they are no turns
+    # for a sliding joint these are no turns
     stream, notes = glitched(wrapped, {}, turns=[False] * 4)
     np.testing.assert_array_equal(stream.position, wrapped)
 
@@ -863,7 +863,7 @@ def test_the_report_opens_in_a_browser(identified, tmp_path, scheme, width):
     if browser is None:
         pytest.skip("NOT TESTED: chromium is not installed (apt-get install chromium)")
     page = (identified / "report.html").read_text()
-    # it needs nothing from anywhere, and leads to the robot's page beside it
+    # it loads nothing from elsewhere, and links to the robot's page next to it
     assert not re.search(r'(src|href)="(?!robot\.html")|url\(|@import', page)
     assert page.count('href="robot.html"') == 1
     assert '"motion":{"name":"' in (identified / "robot.html").read_text()
@@ -887,9 +887,9 @@ def test_the_report_opens_in_a_browser(identified, tmp_path, scheme, width):
     title = re.search(r"<title>(.*?)</title>", done.stdout)
     assert title, done.stderr[-500:]
     found = json.loads(title[1].replace("&quot;", '"'))
-    assert found["charts"] == 3 * 5 + 1  # by joint, and the filter's choice
+    assert found["charts"] == 3 * 5 + 1  # one per joint, and one for the choice of the filter
     assert found["ground"] == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 21, 23)"}[scheme]
-    assert found["wide"] <= max(width, 500)  # headless windows are not narrower than 500
+    assert found["wide"] <= max(width, 500)  # headless windows cannot be narrower than 500
 
 
 def test_strict_tells_a_fit_that_lost_to_the_description(tmp_path, capsys):
@@ -915,7 +915,7 @@ def test_rows_without_a_time_are_counted_and_the_first_is_named(truth, tmp_path)
     (note,) = found.notes
     assert note == "rows without a time were dropped: 3, such as row 41"
     assert note in prepare(found, found.names, 10.0).notes
-    # where too little is left, it says where the rest went
+    # if too little is left, the error says where the rest went
     path.write_text("\n".join([*lines[:100], *("," + x.split(",", 1)[1] for x in lines[100:])]))
     with pytest.raises(
         RecordingError, match=r"too short: .*rows without a time were dropped: 1[01]"
@@ -959,7 +959,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_computed(
     (tmp_path / "file").write_text("")
     robot = str(Path(__file__).parents[1] / "urdf" / "six_axis.urdf")
     for place in ("file", "file/below"):
-        # the recording does not exist, which would be said otherwise
+        # the recording does not exist, which would otherwise be the error
         assert main([command, robot, str(tmp_path / "no.csv"), "--out", str(tmp_path / place)]) == 1
         assert "expected a folder" in capsys.readouterr().err
 
@@ -986,7 +986,7 @@ def test_single_missing_velocities_do_not_cost_the_others(truth):
     assert not any("velocities" in note for note in gaps.notes)
     (before,), (after,) = whole.stretches, gaps.stretches
     np.testing.assert_allclose(after.qd, before.qd, atol=1e-3)
-    # of too few, none is used
+    # if there are too few, none of them is used
     velocity[200:, 1] = np.nan
     log = Recording("log", (replace(stream, velocity=velocity),))
     notes = prepare(log, stream.names, None).notes

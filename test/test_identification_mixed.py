@@ -47,7 +47,7 @@ def reversed_one(log: Recording, j: int, fields=("position", "velocity", "effort
 
 
 def found(described: Mechanism, log: Recording) -> tuple:
-    """What is named, and in which order warnings say it."""
+    """(joints, positions, efforts) of what is named, after checks of the warnings."""
     result = identify(described, log, cutoff=10.0)
     if result.mixed is None:
         return ()
@@ -143,7 +143,7 @@ def test_joints_without_efforts_and_samples_without_are_left_out(described, log)
 
 
 def test_a_sign_of_efforts_that_explains_nearly_as_much_is_preferred(described, log):
-    """The last joints tell less: whose sign it is, that of efforts or of positions, is open."""
+    """The last joints say less: whether the sign of efforts or of positions is wrong is open."""
     assert found(described, reversed_one(log, 4, ["position", "velocity"])) == ()
 
 

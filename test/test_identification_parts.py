@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an identification is made of, part by part."""
+"""The parts of an identification, one by one."""
 
 from __future__ import annotations
 
@@ -154,12 +154,12 @@ def test_the_fit_is_the_minimum_that_scipy_finds(gamma):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_far_heavier_body_than_described_is_found_if_it_is_possible(seed):
-    """From a step too close to a flat body, Newton's method did not come back."""
+    """From a step too close to the edge of the feasible set, Newton's method did not return."""
     random = np.random.default_rng(seed)
     light = Inertial(0.2, [0.0, 0.0, 0.02], np.diag([1e-4, 1e-4, 1.2e-4]))
     heavy = Inertial(2.2, [0.045, -0.03, 0.075], np.diag([0.01, 0.012, 0.006]))
     truth = numbers_of(heavy)
-    # as of two axes of a wrist: the centre of mass is told far better than the rest
+    # as for two axes of a wrist: the centre of mass is known far better than the rest
     A = random.normal(size=(40, 10)) * ([1e3] + [3e3] * 3 + [1e3] * 6)
     prior = Prior((pseudo_inertia(numbers_of(light)),), np.zeros(0), np.zeros(0))
     for gamma in (1e-4, 0.01):
@@ -173,7 +173,8 @@ def test_a_far_heavier_body_than_described_is_found_if_it_is_possible(seed):
 @pytest.mark.parametrize(("count", "rows", "seed"), [(1, 6, 1), (2, 12, 9)])
 @pytest.mark.parametrize("scale", [1e3, 1e4])
 def test_fits_to_what_no_robot_does_settle_too(count, rows, seed, scale):
-    """First moments that only far heavier bodies can have: Newton's steps alone crept there."""
+    """First moments that only far heavier bodies can have, towards which Newton's method alone
+    creeps."""
     random = np.random.default_rng(seed)
     bodies = []
     for k in range(count):
@@ -192,7 +193,7 @@ def test_fits_to_what_no_robot_does_settle_too(count, rows, seed, scale):
             own = slice(10 * k, 10 * k + 10)
             pull = np.linalg.inv(P) - np.linalg.inv(pseudo_inertia(x[own]))
             slope[own] += gamma * np.array([np.trace(pull @ B) for B in BASIS])
-        # the squared Newton decrement: twice what is left to gain
+        # the squared Newton decrement: twice the decrease that is left
         assert abs(slope @ solved(H, slope)) < 1e-6 * gamma
 
 
@@ -227,7 +228,7 @@ def test_fits_of_rotors_alone_are_finite_at_any_weight(seed):
 
 def test_with_much_data_the_fit_is_least_squares_and_with_none_the_description():
     prior, A, _, truth = problem(3, 1e10)
-    # the nearer to certain, and the less a description weighs, the longer is the way from it
+    # the more certain the data, and the smaller the description's weight, the longer the path
     for factor, gamma in ((1.0, 1.0), (1e4, 1.0), (1e4, 1e-2), (1e4, 1e-8)):
         b = factor * A @ truth
         x, _ = minimise(factor**2 * A.T @ A, factor * A.T @ b, prior, gamma)
@@ -235,13 +236,13 @@ def test_with_much_data_the_fit_is_least_squares_and_with_none_the_description()
         np.testing.assert_allclose(x, best, atol=1e-6)
     x, _ = minimise(np.zeros((21, 21)), np.zeros(21), prior, 1.0)
     np.testing.assert_allclose(x, prior.mean, atol=1e-9)
-    # noise that asks for what cannot be gets the nearest that can
+    # impossible parameters lead to the nearest possible ones
     x, _ = minimise(A.T @ A, A.T @ (A @ -truth), prior, 1.0)
     assert all(is_possible(x[k : k + 10]) for k in (0, 10))
 
 
 def test_the_description_counts_alike_in_every_frame():
-    """Moving a body's frame moves the answer with it."""
+    """Moving a body's frame moves the result with it."""
     _phi, P = masses(5)
     rng = np.random.default_rng(0)
     R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
@@ -405,7 +406,7 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
     scale = np.sqrt(np.outer(np.diag(full), np.diag(full)))
     seen = np.diag(full) > 0
     off = np.abs(G - full)[np.ix_(seen, seen)] / scale[np.ix_(seen, seen)]
-    assert off.max() < 0.2  # but for what the biweight takes
+    assert off.max() < 0.2  # apart from what the biweight removes
     both = normal + normal
     np.testing.assert_array_equal(both.gram, 2 * normal.gram)
     np.testing.assert_array_equal(both.moment, 2 * normal.moment)
@@ -425,7 +426,7 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
         np.testing.assert_array_equal(
             getattr(pickle.loads(sent), field), getattr(normal, field), strict=True
         )
-    # of a number that c alone has, and of four times its variance, a fit bends to four samples
+    # for one parameter of c with four times its variance, the fit takes four samples
     k = unknowns.group("c").start
     covariance = np.zeros((len(x), len(x)))
     covariance[k, k] = 4.0 / together.gram.sum(axis=0)[k, k]
@@ -435,7 +436,7 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
     np.testing.assert_allclose(ratio, normal.count / (normal.count - [0, 0, 4]))
     most = normal.misfit(unknowns, x, normal.count) / normal.misfit(unknowns, x)
     np.testing.assert_allclose(most, 2.0)
-    # noise of 5 % of each joint's torque, less what a filter of 20 of 25 Hz takes
+    # noise of 5 % of each joint's torque, minus what the filter removes
     torque = np.sqrt((samples.tau**2).mean(axis=0))
     assert (together.sigma > 0.02 * torque).all()
     assert (together.sigma < 0.06 * torque).all()
@@ -475,12 +476,12 @@ def test_the_unexplained_is_the_least_with_which_as_many_lie_in_the_band(unknown
     right = [np.quantile(np.abs(noise[:, j]), share[j]) / 2 for j in range(2)]
     assert (s[:2] > 0.999 * np.array(right)).all()
     assert (s[:2] < 1.03 * np.array(right)).all()
-    # of few that are independent, the one that is farthest off
+    # if few are independent, it is determined by the largest residual
     slow = 3 * (np.arange(n) / (n - 1))[:, None] ** 3 * np.ones(3)
     few = needed(zero, unknowns, [(samples, slow)])
     assert (few.independent[:2] < 20).all()
     np.testing.assert_allclose(few.residual(sigma)[:2], 1.5, rtol=0.03)
-    # of several recordings it is that of all
+    # for several recordings it is that of all together
     both = Sum()
     both.add(whole)
     both.add(whole)
@@ -489,7 +490,7 @@ def test_the_unexplained_is_the_least_with_which_as_many_lie_in_the_band(unknown
 
 
 def test_what_parameters_leave_open_is_in_the_band(unknowns):
-    """deviation² = y C yᵀ + s², of an offset that is known to 3 N·m, and of nothing else."""
+    """deviation² = y C yᵀ + s², with an offset known to 3 N·m as the only uncertain parameter."""
     samples = prepare(recording(rd.load(ARM), 12.0, 100.0), "abc", 45.0).stretches[0]
     sigma, noise = np.ones(3), np.random.default_rng(0).normal(size=(len(samples), 3))
     root = np.zeros((unknowns.size, 1))
@@ -538,7 +539,7 @@ def test_filtering_keeps_the_motion_and_takes_the_noise():
 
 
 def test_recorded_rates_are_judged_over_all_stretches():
-    """The first one is at rest: its rates are 0, its positions flicker by their last digit."""
+    """The first joint is at rest: its rates are 0, its positions flicker by their last digit."""
     stream = recording(rd.load(ARM), 20.0, 100.0, noise=0.01).streams[0]
     rest = np.round(stream.position[:1] + 1e-4 * np.random.default_rng(0).random((40, 3)), 4)
     whole = Stream(
@@ -598,7 +599,7 @@ def test_beside_a_saturated_stretch_no_filtered_effort_is_believed():
     off = np.abs(found.tau - free.tau)
     assert found.usable[:, [0, 2]].all()
     assert off[:, 1].max() > most
-    # the filter remembers a period of its cut-off on either side, and no more is thrown away
+    # the filter's memory is one period of its cut-off on either side; no more is discarded
     near = np.abs(found.time[:, None] - stream.time[at]).min(axis=1) * cutoff
     assert not found.usable[near < 0.99, 1].any()
     assert found.usable[near > 1.06, 1].all()
@@ -711,7 +712,7 @@ def test_a_fit_loses_where_it_is_worse_in_the_mean_by_more_than_two_percent(afte
 def test_a_joint_that_stands_still_tells_no_model_from_another():
     assert not identified.loses(misses([0.1, 8.0], [0.3, 0.5], still="b"))
     assert identified.loses(misses([0.4, 0.5], [0.3, 8.0], still="b"))
-    assert identified.loses(misses([0.5], [0.3], still="a"))  # nothing else tells
+    assert identified.loses(misses([0.5], [0.3], still="a"))  # no other joint says which is better
     assert misses([0.1, 8.0], [0.3, 0.5], still="b").means == pytest.approx((0.1, 0.3))
     (told,) = identified.stays("bodies", misses([0.4, 0.5], [0.3, 8.0], still="b"))
     assert "(error 30.0 % against 40.0 %, mean over moving joints)" in told
@@ -820,7 +821,7 @@ def test_the_least_noise_is_the_median_where_the_joints_are_driven():
     for own, all_work, most in zip(noise.T, np.transpose(work), least, strict=True):
         below = all_work[own < 0.999 * most].sum() / all_work.sum()
         above = all_work[own > 1.001 * most].sum() / all_work.sum()
-        assert below < 0.53  # outliers have no weight
+        assert below < 0.53  # outliers have weight 0
         assert above < 0.53
         assert most in own
     assert noise[4, 2] < 1e-3 * least[2] < noise[0, 2]
@@ -882,19 +883,19 @@ def test_a_chart_shows_its_extremes_and_no_more_than_it_must():
     assert "a &lt;chart&gt;" in text
     assert len(text) < 40_000
     assert text.count("var(--wash)") == 1
-    # the outlier is drawn, the gap is none
+    # the outlier is drawn, the gap is not
     (curve,) = re.findall(r'<path d="([^"]*)"[^>]*stroke: var\(--a\)', text)
     heights = [float(y) for y in re.findall(r"[ML] \S+ (\S+)", curve)]
     first, second = sorted(heights)[:2]  # y grows downwards: the outlier stands alone
     assert second - first > 100
     assert curve.count("M") == 2
     assert text.count("nan") == 0
-    # nothing of it is looked up elsewhere: many stand on one page
+    # it refers to nothing outside itself: many are on one page
     assert not re.search(r'url\(|href| id="', text)
 
 
 def test_dry_friction_is_told_from_what_the_filter_makes_of_its_step():
-    """Efforts are filtered, and so is the step in them where a joint turns back."""
+    """Efforts are filtered, and so is their step where a joint reverses."""
     described = rd.load(Path(__file__).resolve().parents[1] / "urdf" / "six_axis.urdf")
     rng = np.random.default_rng(3)
     dry = {name: float(rng.uniform(1.0, 4.0)) for name in described.joint_names}
@@ -915,13 +916,13 @@ def test_dry_friction_is_told_from_what_the_filter_makes_of_its_step():
     for link in found.mechanism.moving:
         law = link.joint.friction
         assert law.coulomb == pytest.approx(dry[link.joint.name], rel=0.05)
-        assert abs(law.stribeck_torque) < law.coulomb / 2  # no hump that takes the step away
+        assert abs(law.stribeck_torque) < law.coulomb / 2  # no Stribeck term removes the step
     # what is left is noise: a fiftieth of the torque, most of it beyond the filter
     assert found.errors.relative.max() < 0.03
 
 
 def stretch(begin: float, end: float, pushes=(), noise: float = 0.01):
-    """(samples, missed torque) of two joints at 1 N·m, of which the second was not measured."""
+    """(samples, residual torque) of two joints at 1 N·m, of which the second was not measured."""
     time = np.arange(begin, end, 0.01)
     still = np.zeros((len(time), 2))
     usable = np.ones(still.shape, dtype=bool)
@@ -951,7 +952,7 @@ def test_no_covariance_has_a_negative_variance():
 
 
 def test_contacts_end_where_nothing_was_recorded():
-    """Two pushes on either side of a gap are two; what was not measured is none."""
+    """Two pushes on either side of a gap are two contacts; what was not measured is none."""
     parts = [stretch(0.0, 10.0, [(9.0, 10.0, 0.5)]), stretch(30.0, 40.0, [(30.0, 31.0, -0.5)])]
     found = [*contacts("log", ("a", "b"), parts)]
     assert [(each.joint, each.begin, each.end) for each in found] == [
@@ -974,9 +975,9 @@ def test_contacts_end_where_nothing_was_recorded():
         ([(5.0, 9.0, 0.5)], 0.01, False),  # a sixth of the time
         ([(5.0, 6.0, 0.08)], 0.01, False),  # too little to matter
         ([(5.0, 6.0, 1.0)], 0.25, True),
-        ([(5.0, 6.0, 0.5)], 0.3, False),  # nothing against what is missed everywhere
-        ([(5.0, 6.0, 50.0)], 4.0, False),  # of a model that does not hold
-        ([(5.0, 5.75, 0.5), (9.0, 9.5, 0.5), (12.0, 12.5, 0.5)], 0.01, False),  # all over the place
+        ([(5.0, 6.0, 0.5)], 0.3, False),  # small compared with the usual residual
+        ([(5.0, 6.0, 50.0)], 4.0, False),  # the model is wrong
+        ([(5.0, 5.75, 0.5), (9.0, 9.5, 0.5), (12.0, 12.5, 0.5)], 0.01, False),  # all over the time
         ([(5.0, 6.5, 0.5), (9.0, 9.5, 0.5)], 0.01, True),
     ],
 )

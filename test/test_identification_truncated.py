@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An MCAP file whose writer was stopped is read up to there, and a large one in little memory."""
+"""An MCAP file whose writer was killed is read up to its end, and a large one with little
+memory."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from robot_dynamics.identification.truncated import CHUNK, MAGIC, MESSAGE, is_tr
 pytest.importorskip("rosbags")
 
 COUNT = 4000
-"""Messages, of several chunks"""
+"""Number of messages, in several chunks"""
 
 
 @pytest.fixture(scope="module", params=["zstd", "none"])
@@ -118,7 +119,7 @@ def test_a_file_without_a_whole_message_is_refused(whole, tmp_path):
 
 
 def test_a_large_file_takes_little_memory(whole, tmp_path):
-    """A record of 1 GB that is no message, and that takes no space on the disk."""
+    """A record of 1 GB that is not a message, and takes no space on the disk."""
     size = 2**30
     large = tmp_path / "large.mcap"
     data = whole.read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoders whose zeros are off: found, with the offset, unless something else explains it."""
+"""Encoders with wrong zeros are found, with the offset, unless something else explains it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from robot_dynamics.mechanism import Mechanism
 
 OFF = np.radians(2.0)
 TOLD = (1, 2, 3)
-"""The joints whose zeros a minute of motion determines; nobody can tell the first, about a vertical
-axis, and the last, which turns its body"""
+"""The joints whose zeros a minute of motion determines; those of the first, about a vertical axis,
+and of the last, which turns its body, cannot be determined"""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def doubtful(found) -> list[str]:
 
 
 def said(described: Mechanism, log: Recording) -> tuple[Zero, ...]:
-    """Without judging the model, which takes longer."""
+    """Without evaluating the model, which takes longer."""
     work = Work(described, None, {}, {}, None, 10.0, 1 / 3, None)
     normal, reduced = Reduction(work)(log)
     with one_blas_thread():
@@ -90,7 +90,8 @@ def test_a_zero_that_is_off_is_named_with_its_offset(described, log, joint, off)
 
 
 def test_the_gains_of_drives_do_not_multiply_friction(described, log):
-    """Else those of a wrist that is all friction mean nothing, and turn the others'."""
+    """Otherwise the gains of a wrist with almost only friction are meaningless, and distort the
+    other offsets."""
     work = Work(described, None, {}, {}, None, 10.0, 1 / 3, None)
     normal, reduced = Reduction(work)(log)
     with one_blas_thread():
@@ -123,7 +124,7 @@ def test_the_offset_that_is_named_mends_the_model(described, log, right):
     result = identify(described, wrong, cutoff=10.0, position_offset={name: -OFF})
     assert doubtful(result.zeros) == []
     assert result.errors.relative == pytest.approx(right.errors.relative, rel=1e-9)
-    # what is said counts from the recorded positions
+    # the offset is relative to the recorded positions
     result = identify(described, wrong, cutoff=10.0, position_offset={name: OFF})
     offset = result.zeros[3].offset
     (words,) = (each for each in result.warnings if "zero" in each)
@@ -144,7 +145,8 @@ def test_two_zeros_that_are_off_are_both_named(described, log):
 
 
 def test_friction_and_gains_are_not_taken_for_a_zero(truth, described):
-    """Joints that pull one way, and torque constants that are some percent off."""
+    """Joints with large offsets and viscous friction, and torque constants that are some percent
+    off."""
     links = tuple(
         replace(
             link,
@@ -201,7 +203,7 @@ def test_nothing_is_said_of_a_load(described, log):
         (-0.0200, 0.0041, True, False),  # less than five deviations
         (-0.0200, 0.0039, True, True),
         (0.4400, 0.0870, True, True),
-        (0.4500, 0.0880, False, False),  # five degrees of doubt
+        (0.4500, 0.0880, False, False),  # known to five degrees only
     ],
 )
 def test_a_zero_is_in_doubt_if_it_is_large_and_sure(described, offset, deviation, told, is_so):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands print with --json is as `robot_dynamics schema` says (conftest.py holds every
-command of every test to it)."""
+"""What commands print with --json conforms to `robot_dynamics schema` (conftest.py checks this for
+every command in every test)."""
 
 from __future__ import annotations
 

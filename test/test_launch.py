@@ -62,7 +62,7 @@ def run(*command: str, seconds: float, **variables: str) -> subprocess.Completed
 
 
 def environment(domain: int) -> dict[str, str]:
-    """Of a process that finds the launch tests."""
+    """The environment of a process that finds the launch tests."""
     return {
         **ENVIRONMENT,
         "PYTHONPATH": os.pathsep.join([str(TEST), ENVIRONMENT["PYTHONPATH"]]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rd.functions` over CasADi, JAX and PyTorch is what our own kernels compute."""
+"""`rd.functions` over CasADi, JAX and PyTorch computes the same as our own kernels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rd.functions` of robots with loops is what our own kernels compute, derivatives too."""
+"""`rd.functions` for robots with loops computes the same as our own kernels, including
+derivatives."""
 
 from __future__ import annotations
 

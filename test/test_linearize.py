@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A and B are the slopes of what forward dynamics does, by oracles that know nothing of them."""
+"""A and B are the derivatives of forward dynamics, by oracles that know nothing about them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot is a value: nothing of it can be changed, and it is the same as itself alone."""
+"""A robot is a value: it is immutable, and equal only to itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF by MuJoCo's own compiler: its inverse dynamics and ours are the same."""
+"""MJCF by MuJoCo's own compiler: its inverse dynamics and ours agree."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pinocchio's and robotics-toolbox's models in memory: their torques and ours are the same."""
+"""Pinocchio's and robotics-toolbox's models in memory: their torques and ours agree."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion asks of the motors, against textbook numbers and MuJoCo-free integrals."""
+"""What a motion requires of the motors, against textbook numbers and integrals without MuJoCo."""
 
 from __future__ import annotations
 

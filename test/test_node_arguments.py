@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executable answers to a command line that is none of ROS's."""
+"""How the executable answers a command line that is not in ROS's format."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A base that something else moves: what an IMU or a topic tells of it is in the torques, or there
-are none."""
+"""A base that is moved by something else: the motion that an IMU or a topic reports is part of the
+torques, or there are none."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the node does with states, commands and time: its logic, driven by a clock of our own."""
+"""How the node reacts to states, commands and time: its logic, driven by our own clock."""
 
 from __future__ import annotations
 

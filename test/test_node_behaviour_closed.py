@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node's logic for robots with loops: sensors that are read, lie or are missing; singularities;
+"""The node's logic for robots with loops: sensors that are read, wrong or missing; singularities;
 torques on the motors' side."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ros2_control's own messages and actions, against a controller's action server."""
+"""ros2_control's own messages and actions, with a controller's action server."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torques have no names on their way to a controller: its parameters have to fit."""
+"""Torques have no names on their way to a controller, so its parameters must match."""
 
 from __future__ import annotations
 

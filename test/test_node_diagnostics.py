@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the node says of itself once a second: rates, ages, counts, and how grave it is."""
+"""What the node reports about itself once a second: rates, ages, counts, and their severity."""
 
 from __future__ import annotations
 

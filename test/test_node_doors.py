@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever comes in at the node's doors is taken or refused in one line: payloads, parameters and
+"""Whatever is sent to the node is accepted, or refused in one line: payloads, parameters and
 diagnostics, without ROS's processes."""
 
 from __future__ import annotations

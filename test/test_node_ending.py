@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However the node ends, its last word is a torque at rest; however a motion ends, too."""
+"""However the node ends, its last torque is one at rest; however a motion ends, too."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever fails around the node, or kills it: no wrong torque goes out, and it is right again.
+"""Whatever fails around the node, or kills it: no wrong torque goes out, and the node recovers.
 
 Every state is a function of its stamp (state_source.py), so each torque is held against the
 dynamics at the state that it belongs to.

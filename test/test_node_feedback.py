@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is added to the feed-forward torques, and how they come on: gains, ramps and slew limits."""
+"""What is added to the feed-forward torques, and how it is switched on: gains, ramps and slew
+limits."""
 
 from __future__ import annotations
 

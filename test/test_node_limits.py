@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command may ask for: no torque beyond what the robot and the trajectory justify."""
+"""What a command may require: no torque beyond what the robot and the trajectory justify."""
 
 from __future__ import annotations
 

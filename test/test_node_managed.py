@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node as a managed one: states and transitions over DDS, as a lifecycle manager sees them."""
+"""The node as a lifecycle node: states and transitions over DDS, as a lifecycle manager sees
+them."""
 
 from __future__ import annotations
 

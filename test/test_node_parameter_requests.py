@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to set parameters, answered when it suits: over DDS, both ends in this process."""
+"""Requests to set parameters, answered when it is convenient: over DDS, both ends in this
+process."""
 
 from __future__ import annotations
 

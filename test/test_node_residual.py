@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model does not explain of measured torques, against a pendulum in closed form."""
+"""The residual: measured torques minus the model's, against a pendulum in closed form."""
 
 from __future__ import annotations
 

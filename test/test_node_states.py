@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States that come in parts, or without what others have: merged by name, and derived."""
+"""States that come in parts, or lack some fields: merged by name, and derived."""
 
 from __future__ import annotations
 

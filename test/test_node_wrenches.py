@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches that act on links from outside: in the torques as long as they last, and no longer."""
+"""Wrenches that act on links from outside: part of the torques as long as they last, and no
+longer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record's schema is that of what it reads, of objects and of mappings."""
+"""A record's schema matches what it reads, from objects and from mappings."""
 
 from __future__ import annotations
 

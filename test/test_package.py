@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package as colcon and pip see it."""
+"""The package as seen by colcon and pip."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws that any equations of motion obey, on robots by seed."""
+"""Laws that all equations of motion obey, on random robots by seed."""
 
 from __future__ import annotations
 

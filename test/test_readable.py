@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people read: numbers without noise, lines that fit, no markup from outside."""
+"""Text for people: numbers without noise, lines that fit, no markup from outside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The regressor against Pinocchio's, and as what it claims to be: tau = Y π for every robot."""
+"""The regressor against Pinocchio's, and by its definition: tau = Y π for every robot."""
 
 from __future__ import annotations
 

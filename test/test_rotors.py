@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotors against the tree extended by them, in Pinocchio; reflected and none against algebra."""
+"""Rotors against the tree extended by them, in Pinocchio; reflected ones and none against
+algebra."""
 
 from __future__ import annotations
 

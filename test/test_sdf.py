@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDF: the same robots as by URDF, and by an outside oracle's numbers."""
+"""SDF: the same robots as from URDF, and with the numbers of an independent oracle."""
 
 from __future__ import annotations
 

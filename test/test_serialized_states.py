@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States read where they lie in their bytes are those that the middleware deserializes."""
+"""States read directly from their bytes equal those that the middleware deserialises."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of many recordings a few choose the filter, and those that are like them take it."""
+"""A filter is chosen from some of many recordings, and those that are like them use it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def arm():
 
 @pytest.fixture(scope="module")
 def logs(arm):
-    """The same motion again and again, so that all would choose alike, and one unlike the others:
+    """Recordings of the same motion, all of which would choose alike, and one unlike the others:
     its last joint shakes."""
     one = recording(arm, 10.0, 60.0, noise=0.03)
     (stream,) = one.streams
@@ -86,7 +86,7 @@ def test_a_few_choose_as_all_would_have(arm, logs, monkeypatch):
 
 
 def test_a_recording_that_chose_keeps_its_choice_wherever_it_is_prepared_again(arm, logs, shared):
-    """A worker has no cache of what another has prepared."""
+    """A worker has no cache of what another one has prepared."""
     log = logs[0]
     like = octaves(even(log, arm.joint_names).first(2 / 3))
     nobody = SharedFilter(arm.joint_names, 60.0, chosen_as(7.0), frozenset(), like, like)
@@ -169,7 +169,7 @@ def test_groups_have_the_same_joints_and_rate_in_any_order():
 
 
 def test_those_that_choose_together_are_cross_validated_as_one(arm):
-    """What is clear in one of them decides for those that tell nothing."""
+    """A clear recording decides for those that show nothing."""
     clear = even(recording(arm, 20.0, 100.0, seed=1), arm.joint_names)
     (time, stream), nothing = clear.pieces[0], np.random.default_rng(0)
     noise = replace(stream, effort=nothing.normal(size=stream.effort.shape))
@@ -318,7 +318,8 @@ def test_a_recording_is_like_those_that_chose(frequencies, rate, is_so):
 
 
 def test_noise_that_is_missing_is_not_alike():
-    """A recording with less noise than those that chose needs no such filter."""
+    """A recording with less noise than those from which the filter was chosen needs no such
+    filter."""
     rng = np.random.default_rng(0)
 
     def noisy(size: float) -> Even:
@@ -338,7 +339,7 @@ def test_noise_that_is_missing_is_not_alike():
 
 @pytest.mark.parametrize("still", [False, True])
 def test_columns_of_friction_are_filtered_as_the_efforts(arm, still):
-    """Each as scipy's filter does, also where a joint does not move at all."""
+    """Each equals the result of SciPy's filter, also where a joint does not move at all."""
     from scipy.signal import butter, sosfiltfilt
 
     from robot_dynamics.identification.friction_laws import STIFFNESS, raw_columns

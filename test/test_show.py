@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `show` computes what Python computes, in a real browser."""
+"""The page of `show` computes the same as Python, in a real browser."""
 
 from __future__ import annotations
 

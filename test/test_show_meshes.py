@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A URDF's pictures: what is found is drawn where the URDF puts it, what is not is said."""
+"""A URDF's pictures: what is found is drawn where the URDF puts it, what is not found is named."""
 
 from __future__ import annotations
 

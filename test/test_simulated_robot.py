@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot beside others: whose time it keeps, where it gets its robot from."""
+"""The simulated robot among other nodes: whose time it keeps, where it gets its robot from."""
 
 from __future__ import annotations
 

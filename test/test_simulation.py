@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot is the described one: what MuJoCo makes of our torques is our motion."""
+"""The simulated robot is the described one: with our torques, MuJoCo reproduces our motion."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node under a steady load: every state is accounted for, and nothing is kept of any."""
+"""The node under a steady load: every state is accounted for, and no memory is kept for any."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linting and types are laws like any other."""
+"""Linting and type checks are tests like any other."""
 
 from __future__ import annotations
 

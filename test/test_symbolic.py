@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations in symbols: the textbook's results, letter by letter, and numbers put in."""
+"""Equations in symbols: the textbook's results, letter by letter, and with numbers substituted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `derive` shows: steps that lead to the torques, formats that their readers read."""
+"""What `derive` shows: steps that lead to the torques, in formats that other programs can read."""
 
 from __future__ import annotations
 

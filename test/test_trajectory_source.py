@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever plays a recorded motion is first taken to where it begins, slower than it moves then."""
+"""Whoever plays a recorded motion is first moved to its start, more slowly than the motion
+itself."""
 
 from __future__ import annotations
 

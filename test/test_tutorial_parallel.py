@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial of parallel robots, as it is printed: its files, its commands, its Python."""
+"""The tutorial on parallel robots, as printed: its files, its commands, its Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot written as URDF is the same robot, for whoever reads it."""
+"""A robot written as URDF is the same robot for every reader of URDF."""
 
 from __future__ import annotations
 

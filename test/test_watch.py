@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model watched while the robot works: what changes is found, proven, and adopted when asked."""
+"""A model watched while the robot works: changes are found, proven, and adopted on request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOISE = 0.01
 
 
 def working(by: dict[str, float]) -> rd.Mechanism:
-    """The arm with these parameters changed by so much."""
+    """The arm with these parameters changed by these amounts."""
     values = standard_parameters(ARM, "full", True)
     return with_parameters(ARM, {name: values[name] + more for name, more in by.items()})
 
@@ -95,9 +95,9 @@ def test_what_is_adopted_is_what_was_proven_and_survives_a_urdf():
         InverseDynamics(again)(q, qd, qdd), InverseDynamics(new)(q, qd, qdd), rtol=1e-9
     )
     with pytest.raises(InputError, match="no motion has been recorded"):
-        watch.adopted()  # the sums have begun anew
+        watch.adopted()  # the sums have started again
     for block in blocks(truth, BLOCKS + 2, seed=4):
-        assert not watch.add(block).proven  # nothing is left to mend
+        assert not watch.add(block).proven  # nothing is left to correct
 
 
 def test_an_old_load_is_forgotten():
@@ -129,7 +129,7 @@ def test_what_cannot_be_watched_is_one_line():
 
 
 def test_an_offset_is_told_and_proves_nothing():
-    """No URDF has words for it: what would be adopted is judged without."""
+    """URDF cannot express offsets: what would be adopted is evaluated without them."""
     joint = ARM.joint_names[1]
     links = tuple(
         replace(link, joint=replace(link.joint, friction=replace(link.joint.friction, offset=8.0)))

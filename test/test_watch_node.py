@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watch in a process of its own: it tells, and changes nothing until a person says so."""
+"""The watch in its own process: it reports, and changes nothing until a person asks for it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class Watched(Conversation):
-    """The node, and what it says."""
+    """The node, and what it reports."""
 
     def __init__(self, **parameters) -> None:
         super().__init__(PROGRAM, {"link": LINK, "block": 4.5, **parameters})
@@ -61,7 +61,7 @@ class Watched(Conversation):
         return self.until(lambda: future.done() and future.result(), "an answer")
 
     def work(self, recording, start: float) -> None:
-        """Tell the node of a block of motion, and wait until it has learned from it."""
+        """Report a block of motion to the node, and wait until it has processed it."""
         (stream,) = recording.streams
         before = len(self.reports)
         for k, t in enumerate(stream.time):
@@ -116,7 +116,8 @@ def test_the_manual_has_all_parameters():
 
 
 def test_efforts_of_motors_that_turn_with_several_joints_are_taken_as_such():
-    """A differential's actuators are called as the joints with which their efforts come."""
+    """A differential's actuators are named after the joints with which their efforts are
+    recorded."""
     one, other = ARM.joint_names[4:]
     urdf = URDF.replace(
         "</robot>",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is public says what it is, and the pages speak of things that are there."""
+"""What is public has a docstring, and the pages refer to things that exist."""
 
 from __future__ import annotations
 

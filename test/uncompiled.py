@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse dynamics for tests of what the torques are, not of what computes them: nothing is
+"""Inverse dynamics for tests of the torques themselves, not of what computes them: nothing is
 compiled, which would take longer than such a test."""
 
 from __future__ import annotations

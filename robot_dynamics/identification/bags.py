@@ -19,7 +19,7 @@ from .recording import Recording, Stream
 JOINT_STATE = "sensor_msgs/msg/JointState"
 USUAL_TOPIC = "/joint_states"
 OTHER_PROFILE = "Profile is not ros2."
-"""What rosbags says of an MCAP file that another program than ROS 2 has written"""
+"""The message of rosbags for an MCAP file that was not written by ROS 2"""
 
 
 def read(path: Path, topic: str | None = None) -> Recording:
@@ -31,8 +31,8 @@ def read(path: Path, topic: str | None = None) -> Recording:
             topic.
 
     Raises:
-        RecordingError: the bag is broken, does not have this topic, or has no message on it. Of an
-            .mcap file whose writer was stopped, the messages before its end are read.
+        RecordingError: the bag is broken, does not have this topic, or has no message on it. From
+            an .mcap file whose writer was killed, the complete messages are read.
         BackendError: `rosbags` is not installed.
     """
     try:
@@ -63,7 +63,7 @@ def read(path: Path, topic: str | None = None) -> Recording:
             )
     except RecordingError:
         raise
-    except Exception as error:  # rosbags, sqlite, zstd and struct raise exceptions of their own
+    except Exception as error:  # rosbags, sqlite, zstd and struct raise their own exceptions
         words = " ".join(str(error).split()) or type(error).__name__
         said = f"a broken bag: {words[:200]}"
         if words == OTHER_PROFILE:
@@ -92,7 +92,7 @@ def _salvaged(path: Path, topic: str | None, deserialize: Callable[..., Any]) ->
 def _leave_packed(reader: Any) -> None:
     """Make an open `AnyReader` return messages as they are stored.
 
-    It would decompress them without a bound, and only if metadata.yaml says that they are
+    It would decompress them without a limit, and only if metadata.yaml says that they are
     compressed.
     """
     for each in reader.readers:
@@ -103,7 +103,8 @@ def _leave_packed(reader: Any) -> None:
 def _recording(
     source: str, raws: list[bytes], received: list[int], deserialize: Callable[[bytes], Any]
 ) -> Recording:
-    """One stream for all messages that name the same joints, in order of arrival."""
+    """The recording, with one stream for all messages that name the same joints, in order of
+    arrival."""
     blocks: dict[tuple[str, ...], list[Block]] = {}
     for block in decoded(raws, deserialize):
         blocks.setdefault(block[0], []).append(block)

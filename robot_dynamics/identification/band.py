@@ -7,7 +7,7 @@ C is the covariance of the fitted parameters and y the regressor's row in a stat
 is large where the recorded motion carried little information. s stands for everything that no
 parameter explains: noise, torque ripple, unmodelled effects. The residuals of the fit's own data
 underestimate it, and residuals are neither normal nor independent. s is therefore the smallest
-value for which the share of held-out efforts within two deviations equals that of a normal
+value with which at least as many held-out efforts lie within two deviations as in a normal
 distribution. The only assumption is that other motion resembles the held-out motion ("split
 conformal prediction", [LGRTW18]).
 """
@@ -28,7 +28,7 @@ from .solve import inverted
 from .unknowns import Unknowns
 
 WITHIN = 0.9545
-"""Probability within two standard deviations of a normal distribution's mean"""
+"""Probability of being within two standard deviations of a normal distribution's mean"""
 FINENESS = 64
 """Grid steps of s² per decade"""
 DECADES = (-8, 12)
@@ -42,8 +42,8 @@ class Spread:
     root: Floats
     """(all columns, c): C = root rootᵀ"""
     sigma: Floats
-    """(n,), N·m or N: the standard deviation of the fit's noise, which is the unit of s; NaN for a
-    joint whose efforts were not fitted"""
+    """(n,), N·m or N: the standard deviation of the fit's noise, which serves as the unit of s; NaN
+    for a joint whose efforts were not fitted"""
 
     def variance(self, rows: Rows) -> Floats:
         """(k, n), (N·m)² or N²: y C yᵀ."""
@@ -52,7 +52,7 @@ class Spread:
 
 
 def spread(fit: Fit, bodies: bool = True, drives: bool = True) -> Spread:
-    """The uncertainty of those parameters that were fitted rather than kept as described.
+    """The uncertainty of the parameters that were fitted rather than kept as described.
 
     Args:
         fit: the fit.
@@ -75,7 +75,7 @@ def root_of(C: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Needed:
-    """Histogram of the s² that each measured effort needs to lie within two deviations.
+    """Histogram of the s² with which each measured effort would lie just within two deviations.
 
     The histograms of several recordings add up.
     """
@@ -93,7 +93,7 @@ class Needed:
             sigma: (n,), N·m or N, the fit's noise, as in `Spread`.
         """
         total = self.counts.sum(axis=1)
-        # the quantile for k exchangeable efforts and one new one
+        # the quantile of k exchangeable efforts that holds for one more
         share = np.minimum(WITHIN * (1 + 1 / np.maximum(self.independent, 1e-9)), 1.0)
         enough = np.cumsum(self.counts, axis=1) >= (share * total)[:, None] - 1e-6
         s = sigma * np.sqrt(_edges()[np.argmax(enough, axis=1)])
@@ -135,7 +135,7 @@ def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[n
     # |e| < 2 √(y C yᵀ + s²)
     lacking = residual**2 / 4 - variance
     with np.errstate(invalid="ignore"):
-        # what is beyond the last edge, by far, counts as the last
+        # what is far beyond the last edge is counted in the last bin
         bins = np.minimum(np.searchsorted(edges, lacking / sigma**2), len(edges) - 1)
     for j in np.flatnonzero(np.isfinite(sigma)):
         counts[j] = np.bincount(bins[usable[:, j], j], minlength=len(edges))
@@ -145,7 +145,7 @@ def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[n
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The standard deviation of measured torques from the model's."""
+    """The standard deviation of measured torques about the model's."""
 
     unknowns: Unknowns
     spread: Spread

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Physically consistent rigid bodies: the pseudo-inertia, and a distance between two bodies.
+"""Physically consistent rigid bodies: the pseudo-inertia, and the distance between two bodies.
 
 Sources: Wensing, Kim, Slotine, "Linear matrix inequalities for physically consistent inertial
 parameter identification", IEEE RA-L 3(1), 2018; Lee, Wensing, Park, "Geometric robot dynamic
@@ -34,7 +34,8 @@ NAMES = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """The order of φ"""
 ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 THINNEST = 1e-3
-"""Smallest extent of a reference body in any direction, as a share of its mean square size"""
+"""Smallest second moment of a reference body about its centre of mass in any direction, as a
+fraction of the largest one"""
 
 
 def _basis() -> Floats:
@@ -90,7 +91,7 @@ def hessian(Q: Floats) -> Floats:
 
 
 def traces(Q: Floats) -> Floats:
-    """The slopes (…, 10) of tr(Q P(φ)) by φ: tr(Q B_k) for symmetric Q (…, 4, 4)."""
+    """The gradient (…, 10) of tr(Q P(φ)) by φ: tr(Q B_k) for symmetric Q (…, 4, 4)."""
     out: Floats = Q.reshape(*Q.shape[:-2], 16) @ _FLAT.T
     return out
 
@@ -103,7 +104,7 @@ def numbers_of(body: Inertial) -> Floats:
 
 
 def body_of(phi: Floats) -> Inertial:
-    """The body of φ (10,), whose mass must not be 0."""
+    """The body with the parameters φ (10,), whose mass must not be 0."""
     mass, center = float(phi[0]), phi[1:4] / phi[0]
     I = np.zeros((3, 3))
     for value, (i, j) in zip(phi[4:], ENTRIES, strict=True):
@@ -118,12 +119,12 @@ def is_possible(phi: Floats) -> bool:
 
 
 def reference(phi: Floats, mass: float, size: float) -> Floats:
-    """The reference P₀: the described body, or the nearest one with some extent in every direction.
+    """The reference P₀: the described body, with some extent in every direction.
 
     Args:
-        phi: (10,), which may be zero or inconsistent.
-        mass: kg, used where the description has no mass.
-        size: m, used likewise.
+        phi: (10,), which may be zero or physically inconsistent.
+        mass: kg, used if the described body has no mass.
+        size: m, from which an extent is assumed if it has none.
     """
     if phi[0] <= 0:
         return np.diag([mass * size**2] * 3 + [mass])
@@ -141,7 +142,7 @@ def reference(phi: Floats, mass: float, size: float) -> Floats:
 
 
 def _shape(P: Floats, size: float = 1.0) -> tuple[Floats, float]:
-    """Second moments about the centre of mass divided by their scale, and the scale in kg m²."""
+    """(the second moments about the centre of mass divided by their scale, the scale in kg m²)."""
     center = P[:3, 3] / P[3, 3]
     spread = P[:3, :3] - P[3, 3] * np.outer(center, center)
     scale = float(np.abs(np.linalg.eigvalsh(spread)).max())

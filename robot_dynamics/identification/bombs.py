@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects decompression bombs: small files that decompress to very much data.
 
-Everything that a reader decompresses with zstd is a frame in the file, wherever an index points to,
-or, where messages are compressed one by one, a message, which may lie in pieces in the file.
-A frame is a sequence of blocks, each of which states its length and decompresses to at most 128 kB
-(RFC 8878, 3.1.1). This bounds the decompressed size without decompressing anything. LZ4 expands to
-at most 255 times its size. A database is a bomb if it computes what it says: a view or a generated
-column may be of any size.
+All that a reader decompresses with zstd is a frame somewhere in the file, wherever an index points
+to, or, if messages are compressed one by one, a message, which may be stored in pieces. A frame is
+a sequence of blocks, each of which states its length and decompresses to at most 128 kB (RFC 8878,
+3.1.1). This bounds the decompressed size without decompressing anything. LZ4 expands data to at
+most 255 times its size. A database is treated as a bomb if it computes its content: a view or a
+generated column may be of any size.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MAGIC = (0xFD2FB528).to_bytes(4, "little")
 BLOCK = 128 * 1024
 """Largest decompressed size of a block, in bytes"""
 LEAST = 1024
-"""Bytes that every block counts for at least, which also bounds the time spent on scanning"""
+"""Bytes as which every block counts at least, which also bounds the time of the scan"""
 TIMES, MORE = 300, 64 * 2**20
-"""A file may decompress to TIMES its size plus MORE bytes; recordings decompress to ten times
-theirs"""
+"""A file may decompress to TIMES its size plus MORE bytes; recordings decompress to about ten times
+their size"""
 ENDINGS = (".mcap", ".zstd")
 WINDOW = 2**20
-"""Bytes of a file that are searched at a time"""
+"""Number of bytes that are searched at a time"""
 
 _COMPUTED = """SELECT master.name FROM sqlite_master AS master, pragma_table_xinfo(master.name) AS x
 WHERE master.type = 'view' OR (master.type = 'table' AND x.hidden <> 0) LIMIT 1"""
@@ -51,7 +51,7 @@ class _Content:
         return self._file.read(part.stop - part.start)
 
     def find(self, what: bytes, begin: int = 0) -> int:
-        """Where these bytes are first found, from an offset on; -1: nowhere."""
+        """The first offset, from `begin` on, at which these bytes are found; -1: there is none."""
         for at in range(begin, self._size, WINDOW):
             found = self[at : at + WINDOW + len(what) - 1].find(what)
             if found >= 0:
@@ -63,7 +63,7 @@ class Unpacker:
     """Decompresses the messages of a recording that are compressed one by one.
 
     Args:
-        path: the file or folder, whose size bounds what all messages together decompress to.
+        path: the file or folder, whose size limits the decompressed size of all messages together.
     """
 
     def __init__(self, path: Path):
@@ -72,7 +72,7 @@ class Unpacker:
         self._left = TIMES * self._size + MORE
 
     def __call__(self, message: bytes) -> bytes:
-        """The message, decompressed if it is a zstd frame; no serialized message begins like one.
+        """The message, decompressed if it is a zstd frame; no serialised message begins like one.
 
         Raises:
             RecordingError: the messages decompress to far more than recordings do.
@@ -86,7 +86,7 @@ class Unpacker:
 
 
 def zstd() -> Any:
-    """The module that rosbags uses, too."""
+    """The zstd module, which is the one that rosbags uses."""
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
@@ -106,7 +106,8 @@ def refuse_bomb(path: Path) -> None:
     """Checks that a file, or every file in a folder, decompresses to a plausible size.
 
     Args:
-        path: the file or folder; only .mcap and .zstd files are scanned, and .db3 files asked.
+        path: the file or folder; .mcap and .zstd files are scanned, and the schemas of .db3 files
+            queried.
 
     Raises:
         RecordingError: a file decompresses to far more than recordings do, or computes its content.
@@ -129,7 +130,7 @@ def refuse_bomb(path: Path) -> None:
 def _computed(file: Path) -> str:
     """The name of a view, or of a table with a generated column; empty: none, or no database."""
     with (
-        contextlib.suppress(sqlite3.Error),  # what can't be read is for the reader to say
+        contextlib.suppress(sqlite3.Error),  # the reader reports what cannot be read
         contextlib.closing(
             sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
         ) as database,
@@ -154,7 +155,7 @@ def _frame(data: _Content | bytes, at: int, most: int) -> int:
 
     Args:
         data: the file.
-        at: where the frame's header begins.
+        at: the offset of the frame's header.
         most: the scan stops beyond this many bytes.
     """
     if at + 2 > len(data):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances that a motion must keep: of links from regions, and of bodies from each other.
+"""Distances that a motion must keep: between links and regions, and between bodies.
 
 The bodies are the collision shapes of a URDF; meshes count as their convex hulls. Distances are
 Coal's (GJK and EPA, https://github.com/coal-library/coal), negative where bodies overlap.
@@ -25,9 +25,9 @@ from ..mechanism import Mechanism
 from .recording import Floats
 
 NEAR = 0.12
-"""m: bodies whose bounding spheres are farther apart than this are not looked at closely"""
+"""m: for bodies whose bounding spheres are farther apart than this, that distance is used"""
 ALWAYS = 0.95
-"""Share of the postures; a pair that touches in more of them touches by design"""
+"""Fraction of the postures; a pair that touches in more of them touches by design"""
 
 TABLE = "the table"
 THIN = 1e-4
@@ -39,20 +39,21 @@ Poses = Callable[[str], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The distance from a region, and how it changes with the points that are nearest."""
+    """The distance from a region's boundary, and how it changes with the nearest points."""
 
     room: Floats
-    """(k,), m; negative: violated"""
+    """(k,), m; negative: the region's condition is violated"""
     points: Mapping[str, tuple[Floats, Floats]]
-    """By link: the point (k, 3), m, in the base frame, and the change (k, 3) of room with it"""
+    """By link: its nearest point (k, 3), m, in the base frame, and the derivative (k, 3) of room by
+    that point"""
 
 
 class Region(Protocol):
-    """A condition on where links are."""
+    """A condition on the positions of links."""
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The links that it concerns."""
+        """The links to which it applies."""
 
     def nearest(self, poses: Poses) -> Nearest:
         """The distance at some postures."""
@@ -60,7 +61,7 @@ class Region(Protocol):
 
 @dataclass(frozen=True)
 class Above:
-    """A region: a link's origin stays above the plane z = height of the base frame."""
+    """A region: a link's origin stays above the plane z = height in the base frame."""
 
     link: str
     height: float
@@ -181,7 +182,7 @@ class Apart:
         return tuple(dict.fromkeys(solid.link for pair in self.pairs for solid in pair))
 
     def nearest(self, poses: Poses) -> Nearest:
-        """The distance between the bodies; where it is large, a lower bound of it."""
+        """The distance between the bodies; where it is large, a lower bound."""
         import coal
 
         request, result = coal.DistanceRequest(), coal.DistanceResult()
@@ -234,23 +235,23 @@ def bodies_apart(
 ) -> tuple[tuple[Apart, ...], tuple[str, ...]]:
     """The pairs of bodies of a URDF that must not touch.
 
-    Left out are bodies that a joint connects, pairs that the SRDF disables, and pairs that touch in
-    nearly all postures, which their shapes do by design.
+    Pairs that a joint connects, that the SRDF disables, or that touch in nearly all postures, so by
+    design, are left out.
 
     Args:
         mechanism: the robot.
-        source: its description's file.
+        source: the file of its description.
         poses: (postures (k, n), link) -> poses (k, 4, 4) in the base frame.
-        postures: (k, n), rad or m: random ones within the limits.
+        postures: (k, n), rad or m: random postures within the limits.
         table: m, in the base frame: the height below which nothing may reach; None: no table.
-        srdf: a file as in MoveIt, of which the `disable_collisions` are used.
+        srdf: an SRDF file as used by MoveIt, of which `disable_collisions` is read.
 
     Returns:
         (the pairs, notes on what is not checked).
 
     Raises:
-        InputError: the SRDF is broken, or there is a table but no shape, or a body that touches
-            it in nearly all postures.
+        InputError: the SRDF is broken, or with a table, there are no shapes, or a body touches the
+            table in nearly all postures.
         BackendError: there is a table or an SRDF, but Coal is not installed.
     """
     shapes, missing = link_shapes(source, "collision")
@@ -309,7 +310,7 @@ def bodies_apart(
 
 
 def _carriers(mechanism: Mechanism) -> dict[str, str]:
-    """By link, the link at the top of those that it is fixed to."""
+    """By link, the moving link or the base to which it is fixed, or the link itself if it moves."""
     found = {mechanism.base: mechanism.base}
     for link in mechanism.links:
         found[link.name] = link.name if link.joint.moves else found[link.parent]
@@ -355,7 +356,7 @@ def _disabled(
 
 
 def _solid(shape: LinkShape) -> _Solid:
-    """A shape as Coal has it; a mesh as its convex hull."""
+    """A shape as a Coal geometry; a mesh as its convex hull."""
     import coal
 
     if shape.kind == "mesh":
@@ -382,7 +383,7 @@ def _hull(points: Floats) -> Any:
         corners.extend(list((points[:, None] + offsets[: 7 if spread else 1]).reshape(-1, 3)))
         try:
             return coal.Convex.convexHull(corners, False, "Qt")
-        except (RuntimeError, ValueError):  # all of them are in a plane, or fewer than four
+        except (RuntimeError, ValueError):  # all points are in a plane, or fewer than four
             continue
     raise ValueError("its mesh has no convex hull")
 

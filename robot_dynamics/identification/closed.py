@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of closed chains: legs and platform, rotors, and the friction of passive joints.
+"""Identification of closed chains: their bodies, rotors, and friction, also of passive joints.
 
 The recordings contain the motors' positions and efforts; loop closure gives the positions of all
 other joints. The motor torques are linear in the standard parameters of the cut-open tree,
 
     τ = Tᵀ Y_tree π,
 
-so the fit is that of open chains, over physically consistent bodies. Passive joints have viscous
-and Coulomb friction, which T maps to the motors.
+so the fit is like that of open chains, over physically consistent bodies. Passive joints have
+viscous and Coulomb friction, which Tᵀ maps to the motors.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from .solve import Prior, inverted, minimise
 from .unknowns import with_rotors
 
 ENOUGH = 4000
-"""Samples of all recordings; more add little information, and the loops must be closed for each
-one"""
+"""Largest number of samples of all recordings; more add little information, and the loops must be
+closed for each one"""
 FOLDS = 6
 PASSES = 4
-"""Iterations of reweighting"""
+"""Number of iterations of reweighting"""
 BIWEIGHT = 4.685
 """Tukey's biweight: residuals beyond this many standard deviations have weight 0"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClosedIdentification(Identified):
-    """The result of `identify` for a robot with loops; torques in N·m or N, by motor."""
+    """The result of `identify` for a robot with loops; torques by motor, in N·m or N."""
 
     parameters: dict[str, float]
     """The identified parameters by name, SI units; the described ones if everything is kept"""
@@ -93,13 +93,13 @@ class ClosedIdentification(Identified):
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Motion, and measured and modelled torques, of consecutive samples; (k, n) each, torques by
-    motor in N·m or N."""
+    """Motion, and measured and modelled torques, of samples in order of time; (k, n) each, torques
+    by motor in N·m or N."""
 
     time: Floats
     """(k,), s since the recording's first stamp"""
     q: Floats
-    """Of the independent joints, as are qd and qdd: rad or m"""
+    """Positions of the independent joints, rad or m; qd and qdd likewise"""
     qd: Floats
     qdd: Floats
     measured: Floats
@@ -109,11 +109,12 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class ClosedBand:
-    """The standard deviation of a closed chain's measured torques from the model's."""
+    """The standard deviation of a closed chain's measured torques about the model's."""
 
     problem: _Problem
     root: Floats
-    """(p, c): C = root rootᵀ of the fitted parameters; no columns where none was fitted"""
+    """(p, c): C = root rootᵀ is the covariance of the fitted parameters; without columns if the
+    description was kept"""
     residual: Floats
     """s (n,), N·m or N, by motor"""
 
@@ -143,7 +144,7 @@ class _States:
     """Samples (k, n)."""
 
     duration: float
-    """s, the duration of the motion that the samples are taken from"""
+    """s, the duration of the motion from which the samples are taken"""
     time: Floats
     """(k,), s since the recording's first stamp"""
     q: Floats
@@ -171,7 +172,7 @@ def identify_closed(
     Args:
         robot: a mechanism with loops, or what `rd.load` takes. Its `home` selects the assembly
             mode.
-        recordings: with the position and effort of every motor; files as `identify` takes them, or
+        recordings: with the position and effort of every motor; files as for `identify`, or
             `Recording` objects.
         validate: recordings that are held out for validation; None: the last third of each
             recording.
@@ -179,7 +180,7 @@ def identify_closed(
             topic.
         rename: from joint names in the recordings to those in the description.
         effort_scale: by motor, the factor that converts its efforts to N·m or N.
-        position_offset: by motor, what is added to its recorded positions, rad or m.
+        position_offset: by motor, the offset to add to its recorded positions, rad or m.
         cutoff: Hz, the low-pass filter's cut-off; None: no filter.
         progress: called with a short message at each step.
 
@@ -261,10 +262,10 @@ def identify_closed(
 
 
 def _band(before: ClosedBand, model: InverseDynamics, judges: Sequence[_States]) -> ClosedBand:
-    """The band whose s is that of held-out efforts.
+    """The band with s calibrated on held-out efforts.
 
     Args:
-        before: a band with the fit's noise for s.
+        before: a band with the fit's noise as s.
         model: the identified model.
         judges: the held-out motion.
     """
@@ -281,7 +282,7 @@ def _band(before: ClosedBand, model: InverseDynamics, judges: Sequence[_States])
 def _judged(
     before: InverseDynamics, after: InverseDynamics, judges: Sequence[_States]
 ) -> tuple[Errors, tuple[Shown, ...]]:
-    """(errors by motor, the samples used) over the states in which the loops can be closed."""
+    """(errors by motor, the samples used), both of the states in which the loops can be closed."""
     shown = []
     for each in judges:
         torques = [model(each.q, each.qd, each.qdd) for model in (before, after)]
@@ -304,8 +305,10 @@ def _judged(
 
 def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
     """The mechanism with all friction and rotors that are identified, so that each has a column.
-    The friction of a rotor that turns with one joint is the joint's. Springs are as described;
-    where they are at rest is identified."""
+
+    The friction of a rotor that is coupled to one joint is that of the joint. The stiffness of
+    springs remains as described; their offsets are identified.
+    """
     links = []
     mechanism = friction_at_joints(mechanism)
     for link in mechanism.links:
@@ -315,7 +318,7 @@ def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
             offset = 1.0 if joint.name in motors or stiffness else 0.0
             joint = replace(joint, friction=Friction(1.0, 1.0, offset, stiffness=stiffness))
         links.append(replace(link, joint=joint))
-    # of a motor that turns with several joints, friction has its own columns
+    # the friction of a motor that is coupled to several joints has its own columns
     with_friction = tuple(
         replace(rotor, friction=Friction(1.0, 1.0)) if len(rotor.ratios) > 1 else rotor
         for rotor in mechanism.rotors
@@ -331,7 +334,7 @@ def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
 
 
 class _Problem:
-    """The regressor's columns to identify: ten for each body first, then friction and rotors."""
+    """The regressor's columns to identify: ten for each body, then friction and rotors."""
 
     def __init__(self, whole: Mechanism, described: InverseDynamics):
         self.whole, self.dynamics = whole, InverseDynamics(whole)
@@ -363,7 +366,7 @@ class _Problem:
         )
 
     def states(self, parts: Sequence[Prepared]) -> _States:
-        """The samples of several recordings, thinned out to about `ENOUGH`.
+        """The samples of several recordings, decimated to about `ENOUGH` or fewer.
 
         Raises:
             RecordingError: there are none.
@@ -437,7 +440,7 @@ class _Problem:
                 if not wrong:
                     break
                 active[wrong] = False
-            # parameters that were fixed at 0 are as uncertain as if they had been free
+            # parameters that were fixed at 0 are as uncertain as if they had been fitted
             H = gram.sum(axis=0)
             H[:b_size, :b_size] = curvature[:b_size, :b_size]
             residual = b - A @ x

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects contacts: stretches in which external forces act on the robot.
 
-Every model has residuals: friction, noise, unmodelled effects. A contact is a stretch whose
-residuals are far larger than usual, that lasts longer than a spike, and that covers only a small
-part of the time.
+Every model leaves residuals: friction, noise, unmodelled effects. A contact is a stretch in which
+residuals are far larger than usual, which lasts longer than a spike and covers only a small part of
+the time.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from .recording import Floats
 WINDOW = 0.25
 """Length in s of the windows over which residuals are averaged"""
 FEW = 25
-"""Samples used per window"""
+"""Number of samples used per window, about"""
 LASTING = 3
-"""Consecutive windows that make a contact; fewer are a spike"""
+"""Smallest number of consecutive windows of a contact; fewer are a spike"""
 FEWEST = 24
-"""Windows needed to say what is an outlier"""
+"""Smallest number of windows needed to tell outliers"""
 FAR = 12.0
-"""A window is an outlier if its residual exceeds the usual one (the median) by this factor"""
+"""A window is an outlier if its residual exceeds the usual one (from the median) by this factor"""
 LEAST = 0.1
-"""Share of a joint's RMS torque; smaller residuals do not matter"""
+"""Fraction of a joint's RMS torque; smaller residuals do not matter"""
 RARE = 0.15
-"""Share of the windows; if more are outliers, the model is wrong and there is no contact"""
+"""Fraction of the windows; if more are outliers, the model is wrong and there is no contact"""
 HOLDS = 0.5
-"""Share of a joint's RMS torque; if the median residual is larger, the model is wrong"""
+"""Fraction of a joint's RMS torque; if the usual residual is larger, the model is wrong"""
 MOST = 0.7
-"""Share of the outlier windows that must lie in contacts; otherwise none is reported"""
+"""Fraction of the outlier windows that must belong to contacts; otherwise none is reported"""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _runs(true: Floats, begin: int) -> list[tuple[int, int]]:
 
 
 def words(found: Iterable[Contact]) -> Iterator[str]:
-    """One line for each contact, with all joints that were touched at the same time."""
+    """One line for each contact, with all joints whose contacts overlap in time."""
     together: list[list[Contact]] = []
     for each in sorted(found, key=lambda c: (c.source, c.begin, c.joint)):
         last = together[-1] if together else []

@@ -2,15 +2,15 @@
 """Chooses the low-pass filter: the cut-off whose fit best predicts the torque of held-out motion.
 
 Noise in the positions is noise in the design matrix, which biases every inertia towards zero in
-least squares (errors in variables); a cut-off that is too low removes motion and torque. A spectrum
-shows neither, but the torques show both. Each candidate cut-off c is therefore fitted to parts of
-the recording and predicts the torque of the held-out part,
+least squares (errors in variables), while a cut-off that is too low removes motion and torque. A
+spectrum shows neither, but the torques show both. For each candidate cut-off c, a model x(c) is
+therefore fitted to parts of the recording and predicts the torque of the held-out part,
 
     E_j(c) = min_e mean [ tau_j - Y_j(q, qd, qdd filtered at e) x(c) ]²,
 
-where the measured torque is the same for all candidates: its noise adds equally to each and does
-not favour stronger filtering. The evaluation cut-off e is free because the quality of a fit does
-not depend on the noise of the motion on which it is evaluated.
+where the measured torque is the same for all candidates: its noise contributes equally to each
+error and does not favour stronger filtering. The evaluation cut-off e is free because the quality
+of a fit does not depend on the noise of the motion on which it is evaluated.
 """
 
 from __future__ import annotations
@@ -30,39 +30,40 @@ from .solve import Prior
 from .unknowns import Unknowns
 
 LOWEST = 0.5
-"""Hz: the lowest candidate; its memory, 2 s, is that of the slowest motions"""
+"""Hz: the lowest candidate; its period, 2 s, is that of the slowest motions"""
 FIRST = 8.0
-"""Hz: the candidate with which outliers are first detected; most arms' motion lies below it"""
+"""Hz: the candidate with which outliers are detected; the motion of most arms is slower"""
 FOLDS = 6
 """Parts of the time for cross-validation"""
 BLOCKS = 24
 """Parts of the time from which the significance of differences is estimated"""
 INSTANTS = 2400
-"""Samples at which torques are compared: a hundred per block"""
+"""Number of samples at which torques are compared: a hundred per block"""
 MOST = 240_000
-"""Samples that are filtered with each candidate: four minutes at 1 kHz"""
+"""Largest number of samples that are filtered with each candidate: four minutes at 1 kHz"""
 LEFT = 0.5
-"""Share of the samples that a candidate's transients have to leave"""
+"""Fraction of the samples that a candidate's transients must leave"""
 ENDS = 0.5
 """s that are ignored at both ends of a stretch: transients of the slowest filters"""
 UPPER = 0.75
 """Position of the chosen cut-off, on a logarithmic scale, between the lowest (0) and the highest
 (1) of the equally good candidates"""
 TRUE = 0.1
-"""Share of the sampling rate up to which numerical differentiation is accurate to 0.5 %, (0.2 pi)^4
-/ 30"""
+"""Fraction of the sampling rate up to which numerical differentiation is accurate to 0.5 %,
+(0.2 pi)^4 / 30"""
 NOTHING = 0.97
-"""Share of the torque's mean square; if the error is larger, no filter is better than another"""
+"""Fraction of the torque's mean square; if all errors are larger, no filter is better than
+another"""
 CERTAIN = 3.0
 """A candidate is significantly worse if its error is larger by this many standard deviations"""
 ALIKE = 0.2
-"""Relative difference of mean squares (a tenth in RMS) beyond which a candidate is not equally
-good, even if too few blocks show it for significance"""
+"""Relative difference of mean squares (a tenth in RMS) from which on a candidate is worse, even if
+the difference is not significant"""
 TWICE = 2.0
 """Ratio of the error with a filter to that with a slower one, beyond which the filter is at
 fault"""
 SLOWEST = 4.0
-"""Hz: the lowest of the slower filters; below it little but gravity is left"""
+"""Hz: the lowest cut-off of the slower filters; below it little more than gravity is left"""
 
 
 def choose(unknowns: Unknowns, raw: Even, wanted: float | None = None) -> Choice:
@@ -71,7 +72,7 @@ def choose(unknowns: Unknowns, raw: Even, wanted: float | None = None) -> Choice
     Args:
         unknowns: the parameters to identify.
         raw: the unfiltered motion that may be used.
-        wanted: Hz, taken if it is one of the equally good cut-offs; infinite: not filtered.
+        wanted: Hz, used if it is among the equally good cut-offs; infinite: not filtered.
     """
     raw = raw.excerpt(MOST)
     trial = _Trial(unknowns, raw)
@@ -87,7 +88,7 @@ def choose(unknowns: Unknowns, raw: Even, wanted: float | None = None) -> Choice
         if math.isinf(target) and trial.in_vain(errors):
             return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
         low, best, high = _plateau(errors)
-        # without the torque above these frequencies, smaller differences become visible
+        # without the torque above the plateau, smaller differences become visible
         less = min(len(candidates) - 1, max(best + 1, high))
         if candidates[less] >= target:
             break
@@ -97,7 +98,7 @@ def choose(unknowns: Unknowns, raw: Even, wanted: float | None = None) -> Choice
     relative = np.sqrt(means / np.where(known, means.min(axis=0), np.nan))
     cutoff = None
     if math.isfinite(candidates[low]):
-        # between the two ends of the plateau, where errors begin to grow, nearer to the upper one,
+        # between the ends of the plateau, beyond which errors grow, but nearer to the upper one,
         # which removes less motion
         cutoff = candidates[low] ** (1 - UPPER) * min(candidates[high], top) ** UPPER
         cutoff = min(cutoff, max(TRUE * raw.rate, candidates[low]))
@@ -158,7 +159,7 @@ def swayed(unknowns: Unknowns, raw: Even, used: float | None) -> Iterator[Swayed
 
 
 def _plateau(errors: Floats) -> tuple[int, int, int]:
-    """(first, best, last) of the range of equally good candidates around the best."""
+    """(first, best, last) of the range of equally good candidates about the best."""
     known = np.isfinite(errors).any(axis=(0, 1))
     tried = np.array(np.isfinite(errors[:, :, known]).all(axis=(1, 2)), ndmin=1)
     with np.errstate(invalid="ignore"):
@@ -182,7 +183,7 @@ class _Candidate:
     samples: Samples
     rows: Rows
     found: list[Floats]
-    """(p,) for each part of the time: the fit without it"""
+    """(p,) for each part of the time: the fit to the other parts"""
 
 
 class _Trial:
@@ -201,7 +202,8 @@ class _Trial:
     def errors(self, cutoffs: Sequence[float], target: float) -> Floats:
         """Mean squared prediction errors (candidates, BLOCKS, n) of the torque below `target` Hz.
 
-        Outliers count as BIWEIGHT standard deviations; candidates above the target get infinity.
+        Errors are clipped at BIWEIGHT standard deviations; candidates above the target have
+        infinite errors.
         """
         judge = self._candidate(target).samples
         used = [k for k, each in enumerate(cutoffs) if each <= target]
@@ -229,8 +231,8 @@ class _Trial:
         return out
 
     def _foretold(self, trial: float, cutoffs: Sequence[float]) -> list[Floats]:
-        """For each cut-off, the torques (n, count) predicted by fits without the respective part of
-        the time, on the motion filtered at `trial` Hz."""
+        """For each cut-off, the torques (n, count) on the motion filtered at `trial` Hz, each part
+        of the time predicted by the fit to the other parts."""
         rows = self._candidate(trial).rows
         new = [each for each in cutoffs if (trial, each) not in self._torques]
         torques = np.empty((len(new), rows.tau.shape[1], self.count))
@@ -242,8 +244,8 @@ class _Trial:
         return [self._torques[trial, each] for each in cutoffs]
 
     def missed(self, cutoff: float) -> Floats:
-        """(n,): relative torque error, motion and torque filtered alike; NaN where none was
-        measured."""
+        """(n,): relative torque error on held-out parts, with motion and torque filtered alike; NaN
+        where no torque was measured."""
         each = self._candidate(cutoff)
         (foretold,) = self._foretold(cutoff, [cutoff])
         usable = each.samples.usable
@@ -255,14 +257,14 @@ class _Trial:
             return np.asarray(np.sqrt(left / whole))
 
     def in_vain(self, errors: Floats) -> bool:
-        """Whether no candidate predicts any joint's torque better than zero torque does."""
+        """Whether no candidate predicts any joint's torque notably better than zero torque does."""
         tau = self._candidate(math.inf).samples.tau
         known = np.isfinite(errors).any(axis=(0, 1))
         power = np.nanmean(tau[:, known] ** 2, axis=0)
         return bool((errors[:, :, known].mean(axis=1).min(axis=0) > NOTHING * power).all())
 
     def _candidate(self, cutoff: float) -> _Candidate:
-        """A candidate: the filtered samples, and the fits without each part of the time."""
+        """A candidate: the filtered samples, and the fits with each part of the time held out."""
         if cutoff in self._known:
             return self._known[cutoff]
         if self._weights is None and cutoff != FIRST and WHOLE * self.raw.rate > FIRST:
@@ -293,7 +295,7 @@ class _Trial:
 
 
 def _instants(raw: Even) -> list[NDArray[np.intp]]:
-    """By piece, the indices of the samples used."""
+    """By piece, the indices of the samples that are used."""
     step = max(1, sum(len(time) for time, _ in raw.pieces) // INSTANTS)
     ends = round(ENDS * raw.rate)
     return [np.arange(ends, len(time) - ends, step) for time, _ in raw.pieces]

@@ -2,8 +2,8 @@
 """Detects joints whose efforts have the wrong sign or unit, before anything is fitted to them.
 
 A body acts on every joint that carries it, so the other joints' efforts determine what one joint's
-torque must be, except for what acts on that joint alone. Each joint's efforts e = k τ are tried
-with many factors k:
+torque must be, except for its own friction and rotor. For each joint, whose efforts may be
+e = k τ, many factors k are tried:
 
     Q_j(k) = min_x (x - x₀)ᵀ H (x - x₀) + Σ w (e_j - k Y_j x)²
 
@@ -13,12 +13,12 @@ than 1 explains the efforts far better, the joint is reported.
 
 The description of a different robot, or of one that is mounted differently, also makes correct
 efforts look wrong. A doubt is therefore certain only if the factor reduces the error to a fifth, or
-if no robot explains the efforts as recorded. For the latter, bodies may be inconsistent and
-friction may drive; the doubt is certain if the errors of all joints together are nevertheless
-larger than with the factor, on every held-out part of the time. Efforts in certain doubt are
-excluded from the fit; others are fitted as they are. Of a joint that stands still, static
-friction may take any part of the torque: in certain doubt its efforts are excluded, too, but need
-no factor.
+if no robot explains the efforts as recorded. In the latter test, bodies may be physically
+inconsistent and friction may drive its joint; the doubt is certain if, on every held-out part of
+the time, the errors of all joints together are nevertheless larger than with the factor. Efforts in
+certain doubt are excluded from the fit; others are fitted as they are. At a joint that stands
+still, static friction may carry any part of the torque: if its efforts are in certain doubt, they
+are excluded, too, but no factor is named.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ OPPOSITE = "have the opposite sign"
 STATIC = "do not show its torque: the joint stands still, and static friction may carry any part"
 VISCOUS = PLAIN.index("viscous")
 FREE = PLAIN.index("offset")
-"""Index of the one number of the plain law that may have any sign"""
+"""Index of the one parameter of the plain law that may have either sign"""
 FINEST = 0.01
-"""Share of the RMS effort: the smallest model error that is assumed, however low the noise is"""
+"""Fraction of the RMS effort: the smallest model error that is assumed, however low the noise is"""
 WEIGHT = 0.3
 """The weight γ of the description"""
 BLIND = 0.9
-"""Share of the RMS effort; a factor that leaves a larger error explains nothing"""
+"""Fraction of the RMS effort; negated efforts that leave a larger error explain nothing"""
 FACTORS = np.logspace(-4, 4, 33)
 """Magnitudes of the factors that are tried, with either sign"""
 TWICE = 2.0
-"""Ratio of the RMS error with factor 1 to the smallest one, beyond which 1 is not the factor"""
+"""Ratio of the RMS error with factor 1 to the smallest one, beyond which the factor is not 1"""
 LITTLE = 0.2
-"""Share of the RMS effort; smaller errors need no factor"""
+"""Fraction of the RMS effort; smaller errors need no factor"""
 NEAR = 2.0
-"""Factors nearer to 1 than this are errors of a torque constant"""
+"""Factors between the inverse of this and this are errors of a torque constant"""
 ROUNDING = 1e-6
-"""Share of the squared efforts below which a difference is rounding error"""
+"""Fraction of the squared efforts below which a difference is a rounding error"""
 CLEAR = 5.0
 """Ratio of the RMS error without the factor to that with it, beyond which the doubt is certain"""
 SURE = 1.5
-"""Ratio of the products of all joints' held-out errors, as a geometric mean over the parts, beyond
-which the doubt is certain"""
+"""Ratio of the product of all joints' held-out errors without the factor to that with it, as a
+geometric mean over the parts, beyond which the doubt is certain"""
 ALIKE = 1.3
-"""A well-known factor (sign, degrees, gear ratio) is chosen if its error is at most this many times
-the smallest one"""
+"""A well-known factor (degrees, gear ratio) is chosen if its error is at most this many times the
+smallest one; a sign if it is at most `TWICE` that"""
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,12 @@ def doubts(
     unknowns: Unknowns, normal: NormalEquations, sure: Mapping[str, float]
 ) -> tuple[tuple[Doubt, ...], float]:
     """(the joints whose efforts need a factor, the clearest first; the largest relative RMS error
-    of a joint with all efforts as they are).
+    of any joint with all efforts as they are).
 
     Args:
         unknowns: the parameters to identify.
         normal: the normal equations of all recordings.
-        sure: by joint, factors that the user gave; the efforts of a joint with factor 1 are not
-            doubted.
+        sure: by joint, the factors that the user gave; a joint whose factor is 1 is not doubted.
     """
     if unknowns.payload is not None:
         return (), 0.0
@@ -153,16 +152,17 @@ def doubts(
 def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
     """Whether all efforts have the opposite sign.
 
-    Where every joint's friction says so, it is enough that errors do not grow in the geometric
-    mean when they are negated, and none to more than `ALIKE` times as much. Otherwise they have to
-    become `TWICE` as small, none may grow, and friction must not drive then.
+    With the efforts negated, no joint's error may exceed `ALIKE` times that before, nor `BLIND`. If
+    the friction of every joint shows the wrong sign, it is then enough that the geometric mean of
+    the errors does not grow. Otherwise it must become `TWICE` as small, no error may grow, and no
+    friction may drive its joint.
 
     Args:
-        before: (n,) relative error of each joint with the efforts as they are.
-        after: (n,) the same with all efforts negated.
-        drives: (n,) friction of each joint with the efforts as they are, over its RMS effort;
+        before: (n,), relative error of each joint with the efforts as they are.
+        after: (n,), the same with all efforts negated.
+        drives: (n,), friction of each joint with the efforts as they are, over its RMS effort;
             negative where it drives the joint.
-        brakes: (n,) the same with all efforts negated.
+        brakes: (n,), the same with all efforts negated.
     """
     if len(before) < 2 or not (after <= np.minimum(ALIKE * before, BLIND)).all():
         return False
@@ -173,7 +173,8 @@ def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> boo
 
 
 def surely_worse(more: Floats, times: float = SURE) -> bool:
-    """Whether the error is larger on every held-out part, and by a factor in the mean.
+    """Whether the error is larger on every held-out part, and in the geometric mean by more than a
+    factor.
 
     Args:
         more: (parts,), the logarithms of the error ratios.
@@ -233,8 +234,8 @@ class _Trial:
         self.used.remove(self.joints.index(joint))
 
     def all_turned(self) -> tuple[tuple[Doubt, ...], float]:
-        """(all joints, if those that move say that all efforts have the opposite sign; the largest
-        error with the efforts as they are)."""
+        """(a doubt of every joint if those that move show that all efforts have the opposite sign,
+        otherwise none; the largest error with the efforts as they are)."""
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
         most = float(before.max(initial=0.0))
@@ -289,7 +290,8 @@ class _Trial:
         return np.array(out).reshape(-1, len(used))
 
     def clearest(self, sure: Collection[str]) -> Doubt | None:
-        """Of the joints in doubt, the one without which all others agree best."""
+        """The doubt of the joint without which the other joints agree best; joints in `sure` are
+        not doubted."""
         tried = [self._tried(j) for j in self.used if self.joints[j] not in sure]
         doubtful = [each for each in tried if each.doubt is not None]
         return min(doubtful, key=lambda each: each.rest).doubt if doubtful else None
@@ -369,8 +371,8 @@ class _Trial:
 
 
 def _of_whole_efforts(unknowns: Unknowns, normal: NormalEquations) -> tuple[Floats, Floats]:
-    """(moments (parts, n, k), squares (parts, n)) of the efforts with the torques of described
-    rotors, of which the normal equations have only what differs: a factor is one of all of it."""
+    """(moments (parts, n, k), squares (parts, n)) of the whole efforts. The normal equations are
+    those of the efforts minus the described rotors' torques, but a factor applies to both."""
     inertia = np.zeros(unknowns.size)
     for owner in unknowns.rotors:
         inertia[unknowns.group(owner).stop - 1] = unknowns.rotor_inertia(owner)
@@ -383,7 +385,7 @@ def _of_whole_efforts(unknowns: Unknowns, normal: NormalEquations) -> tuple[Floa
 
 
 def _rotor_columns(unknowns: Unknowns, drives: Mapping[str, Drive]) -> Iterator[int | None]:
-    """Of each joint and shaft, the column of its rotor's inertia, if it has one."""
+    """By joint and shaft, the column of its rotor's inertia; None: it has none."""
     at = 10 * len(unknowns.bodies)
     for owner in unknowns.owners:
         at += drives[owner].size
@@ -424,21 +426,21 @@ class _Left:
         diagonal = np.arange(S.shape[1])
         least = 1e-12 * np.diag(self.own)
         S[:, diagonal, diagonal] = np.maximum(S[:, diagonal, diagonal] + least, least)
-        # then joint j's own parameters f, in units of the recorded effort: the minimum of fᵀ S f -
-        # 2 sᵀ f with k f ≥ 0
+        # then joint j's own parameters f, in units of the recorded effort: the minimum of
+        # fᵀ S f - 2 sᵀ f with k f ≥ 0
         best = np.zeros(len(k))
         for some in filter(None, self.patterns):
             f = solved(S[:, some][:, :, some], s[:, some])
             allowed = ((k * f >= 0) | (np.array(some) == FREE)).all(axis=1)
             best = np.where(allowed, np.minimum(best, -(s[:, some] * f).sum(axis=1)), best)
         missed = (left + best) / self.square
-        # a negative square is the result of cancellation
+        # a square that is clearly negative is due to cancellation
         return np.sqrt(np.where(missed < -ROUNDING, np.inf, np.maximum(missed, 0.0)))
 
 
 def plain_drives(unknowns: Unknowns) -> dict[str, Drive]:
-    """By joint and shaft, the plain friction law, with its rotor if it has one, and with a clear
-    spring."""
+    """By joint and shaft, the plain friction law, with its rotor if it has one, and with a spring
+    at the joints in `unknowns.sprung`."""
 
     def drive(owner: str) -> Drive:
         rotor = owner in unknowns.rotors

@@ -2,20 +2,20 @@
 """Identifies drive gains (torque per unit of current) from recordings with and without a known
 load.
 
-Currents determine a model up to one factor per joint. A load whose inertial parameters are known
-adds known torques, and thereby determines the factors of all joints at once:
+Currents determine a model only up to one factor per joint. A load whose inertial parameters are
+known adds known torques, and thereby determines the factors of all joints at once:
 
     v_j = s_j (Y_j φ + τ_j) + F_j f_j
 
-where v_j is the recorded effort of joint j, s_j = 1/g_j, Y_j φ the torque of the robot's bodies,
-which need not be known, τ_j that of the load (0 without it), and F_j f_j friction, offset and rotor
-in units of v. This is a least-squares problem in s, φ and f, bilinear in s and φ, solved from sums
-over the samples.
+where v_j is the recorded effort of joint j, s_j = 1/g_j its inverse gain, Y_j φ the torque of the
+robot's bodies, whose φ need not be known, τ_j that of the load (0 without it), and F_j f_j that of
+friction, offset and rotor in units of v. This is a least-squares problem in s, φ and f, bilinear in
+s and φ, solved from sums over the samples.
 
-Where motors turn with several joints, v_j is the effort of a motor, and the torques on the right
-are those that the motors must make for these joints' torques (see `motors`): Y and τ are multiplied
-by N⁻ᵀ, F_j is of the motor's rate N_j q̇, and friction of joints whose torque several motors share
-is part of φ.
+Where motors are coupled to several joints, v_j is the effort of a motor, and the torques on the
+right are those that the motors must produce for the joint torques (see `motors`): Y and τ are
+multiplied by N⁻ᵀ, F_j depends on the motor's rate N_j q̇, and the friction of joints whose torque
+several motors share is part of φ.
 
 Source: Gautier, Briot, "Global identification of joint drive gains and dynamic parameters of
 robots", ASME J. Dyn. Sys. Meas. Control 136(5), 2014. They solve g_j v_j = … by total least
@@ -46,10 +46,11 @@ from .unknowns import Unknowns, match
 OWN = 5
 """A joint's own columns: viscous, forwards, backwards, offset, reflected inertia"""
 COMMON = 3
-"""Columns of a joint's own friction where several motors share its torque: viscous, forwards,
-backwards; an offset cannot be distinguished from the motors'"""
+"""Columns of the friction of a joint whose torque several motors share: viscous, forwards,
+backwards; its offset cannot be distinguished from the motors'"""
 RANK = 1e-7
-"""Share of the largest singular value of the scaled body columns; smaller ones are not excited"""
+"""Fraction of the largest singular value of the scaled body columns; combinations with smaller ones
+are not excited"""
 STEPS = 60
 """Largest number of Gauss–Newton iterations"""
 SMALL = 1e-10
@@ -63,8 +64,8 @@ class DriveGains:
     """Drive gains: torque over recorded effort by joint, the values of `effort_scale`."""
 
     gains: dict[str, float]
-    """N·m or N per unit of the recorded effort; negative if its sign is inverted. For a motor
-    coupled to several joints, it is at the joint with which its effort is recorded."""
+    """N·m or N per unit of the recorded effort; negative if its sign is inverted. The torque of a
+    motor coupled to several joints is that at the joint with which its effort is recorded."""
     deviations: dict[str, float]
     """Standard deviations of the gains"""
     warnings: tuple[str, ...]
@@ -89,7 +90,7 @@ def drive_gains(
     """Identify each joint's drive gain.
 
     Args:
-        robot: a mechanism, or what `rd.load` takes; its inertial parameters need not be right.
+        robot: a mechanism, or what `rd.load` takes; its inertial parameters need not be correct.
         unloaded: recordings without the load.
         loaded: recordings with the load, of equally exciting motion.
         link: the link that carries the load.
@@ -98,15 +99,15 @@ def drive_gains(
         topic: a topic of type sensor_msgs/JointState; None: `/joint_states`, or the only such
             topic.
         rename: from joint names in the recordings to those in the description.
-        position_offset: by joint, what is added to its recorded positions, rad or m.
+        position_offset: by joint, the offset to add to its recorded positions, rad or m.
         cutoff: Hz, the low-pass filter's cut-off; None: no filter.
         progress: called with a short message at each step.
 
     Raises:
         DescriptionError: the description is broken.
         RecordingError: a recording cannot be used, or the load causes no torque in its motion.
-        InputError: the robot has loops or does not have this link, or the load has no mass, or it
-            is not clear whose effort is recorded with which joint (`motors.motor_rows`).
+        InputError: the robot has loops or does not have this link, the load has no mass, or it is
+            not clear which motor's effort is recorded with a joint (`motors.motor_rows`).
     """
     mechanism = robot if isinstance(robot, Mechanism) else load_description(robot)
     if mechanism.loops:
@@ -148,14 +149,14 @@ def drive_gains(
 
 
 class _Sums:
-    """For each joint the Gram matrix Σ z zᵀ over samples, where z = (Y, τ, F, v) is its row."""
+    """For each joint the Gram matrix Σ z zᵀ over the samples, where z = (Y, τ, F, v) is its row."""
 
     def __init__(self, bodies: Unknowns, carrier: Unknowns, load: Inertial, rows: Floats):
         self.bodies, self.carrier, self.load = bodies, carrier, numbers_of(load)
         self.joints = bodies.joints
         self.rows = rows
-        """(n, n), of `motors.motor_rows`"""
-        # the torques that the motors must make: v = N⁻ᵀ τ
+        """(n, n), N of `motors.motor_rows`"""
+        # the efforts that the motors must produce: v = N⁻ᵀ τ
         self.shares = np.linalg.inv(rows).T
         self.shares[np.abs(self.shares) < 1e-12] = 0.0
         self.shared = [j for j in range(len(rows)) if np.count_nonzero(self.shares[:, j]) > 1]
@@ -240,9 +241,9 @@ class _Sums:
         return self._told(x, m, B, J)
 
     def _moved(self) -> Floats:
-        """(p, m): the combinations of inertial parameters that the motion excites."""
+        """(p, m): the combinations of φ that the motion excites."""
         p = self.p
-        # every joint is scaled by the size of its efforts
+        # each joint is scaled by the size of its efforts
         whole = sum(each[:p, :p] / max(each[-1, -1], 1e-300) for each in self.gram)
         scale = np.sqrt(np.maximum(np.diag(whole), 0.0))
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -261,8 +262,7 @@ class _Sums:
         return combined
 
     def _alone(self, gram: Floats, B: Floats) -> tuple[tuple[float, float], float]:
-        """((s_j, its variance), noise σ²) of one joint, fitted alone, which makes the problem
-        linear."""
+        """((s_j, its variance), noise σ²) of one joint, fitted alone, which is a linear problem."""
         G = self._through(gram, B)
         scale = np.sqrt(np.maximum(np.diag(G), 1e-300))
         G = G / np.outer(scale, scale)
@@ -281,8 +281,8 @@ class _Sums:
         )
 
     def _together(self, alone: list[tuple[float, float]], B: Floats) -> Floats:
-        """s (n,); for joints that the load hardly moves, it follows from the bodies found with the
-        others."""
+        """s (n,); at joints on which the load has little effect, it follows from the bodies found
+        with the other joints."""
         values = np.array([value for value, _ in alone])
         vague = np.array(
             [not variance < (0.3 * value) ** 2 for value, variance in alone], dtype=bool
@@ -311,7 +311,7 @@ class _Sums:
         return values
 
     def _linear(self, x: Floats, B: Floats, sigma2: Floats) -> Floats:
-        """Solve for φ and f at given s."""
+        """Solve for φ and f with the given s of x."""
         n, m = len(self.joints), B.shape[1]
         size = m + n * OWN
         A, b = np.zeros((size, size)), np.zeros(size)
@@ -369,7 +369,7 @@ class _Sums:
 
 
 def _factor(gram: Floats) -> Floats:
-    """A factor R of the Gram matrix: RᵀR equals it."""
+    """A factor R of the Gram matrix, which is RᵀR."""
     scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
     R: Floats = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of modelled torques with respect to measured ones."""
+"""Errors of the models' torques with respect to the measured ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Errors:
     joints: tuple[str, ...]
     duration: float
     torque: Floats
-    """(n,): number of samples"""
+    """(n,): RMS of the measured torque"""
     described: Floats
     """(n,): RMS error of the described model"""
     identified: Floats
@@ -31,8 +31,8 @@ class Errors:
     unfiltered: Floats
     """(n,): RMS error of the identified model with respect to the unfiltered torque"""
     still: NDArray[np.bool_]
-    """(n,): whether the joint is known to stand still: static friction may take any part of its
-    torque, which no model predicts"""
+    """(n,): whether the joint is known to stand still: static friction may then carry any part of
+    its torque, which no model predicts"""
 
     @property
     def relative(self) -> Floats:
@@ -46,21 +46,22 @@ class Errors:
 
     @property
     def telling(self) -> NDArray[np.bool_]:
-        """(n,): whether the joint's error tells models apart: its torque was measured, and it moves
-        (or none does)"""
+        """(n,): whether the joint's error says which model is better: its torque was measured, and
+        it moves (or no measured joint does)"""
         known = np.isfinite(self.relative)
         moving = known & ~self.still
         return np.asarray(moving if moving.any() else known)
 
     @property
     def means(self) -> tuple[float, float]:
-        """The mean relative errors (of the identified, of the described model) over `telling`"""
+        """The mean relative errors (of the identified, of the described model) over the joints in
+        `telling`"""
         some = self.telling
         return float(self.relative[some].mean()), float(self.relative_described[some].mean())
 
     @property
     def of_which(self) -> str:
-        """What the means are over, in words"""
+        """The joints over which `means` are taken, in words"""
         return "the joints" if self.telling[np.isfinite(self.relative)].all() else "moving joints"
 
 
@@ -74,15 +75,19 @@ class Misses:
     """Sums of squared errors; those of several recordings add up."""
 
     squares: Floats
-    """(5, n): of the torque, the described model's error, the identified model's, the latter with
-    respect to the unfiltered torque, and of the rates"""
+    """(5, n): of the torque, the described model's error, the identified model's error, the same
+    with respect to the unfiltered torque, and of the rates"""
     count: Floats
-    """(n,)"""
+    """(n,): number of samples"""
     duration: float
     """s"""
 
     def errors(self, mechanism: Mechanism) -> Errors:
-        """Root mean squares of its joints; NaN where nothing was measured."""
+        """Root mean squares by joint; NaN where nothing was measured.
+
+        Args:
+            mechanism: the robot.
+        """
         joints, rates = mechanism.joint_names, self.squares[4]
         still = [
             stands_still(mechanism, *each) for each in zip(joints, rates, self.count, strict=True)
@@ -117,7 +122,7 @@ def compared(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) ->
     ]
     for each in part.stretches:
         before, after = (model(each.q, each.qd, each.qdd) for model in models)
-        # a filtered effort must be compared with filtered friction
+        # filtered efforts must be compared with filtered friction
         shown, modelled = (
             sharp + each.blurred(at_any_place(rub))
             for sharp, rub in zip((before, after), rubbed, strict=True)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Designs an exciting motion for identification within the robot's limits.
 
-W is the regressor of the base parameters over the motion, with its rows scaled by each joint's
-torque and its columns by their typical size. The motion is the Fourier series from rest to rest
-that maximises log det Wᵀ W (a D-optimal design, whose optimum does not depend on the columns'
-units). It is found by L-BFGS with quadratic penalties for violated limits, from the best of some
-random starts, and finally shrunk about its middle posture until no limit is violated on a fine
-grid.
+W is the regressor of the base parameters over the motion, with its rows divided by each joint's
+effort limit, or typical torque if there is none, and its columns by their typical size. The motion
+is the Fourier series from rest to rest that maximises log det Wᵀ W (a D-optimal design, whose
+optimum does not depend on the columns' units). It is found by L-BFGS with quadratic penalties for
+violated limits, from the best of some random starts, and finally shrunk about its offsets until no
+limit is violated on a fine grid.
 """
 
 from __future__ import annotations
@@ -33,33 +33,36 @@ from .recording import Floats
 from .unknowns import with_rotors
 
 TOP = 0.75
-"""Hz of the fastest harmonic: far below the resonances of elastic gears"""
+"""Hz: frequency of the fastest harmonic by default, far below the resonances of elastic gears"""
 FEWEST, MOST = 5, 20
-"""Fewest and most harmonics by default"""
+"""Smallest and largest default number of harmonics"""
 STATES = 160
-"""States at which the search evaluates the motion: at least so many, and eight per harmonic"""
+"""Number of states at which the search evaluates the motion: at least this many, and at least eight
+per harmonic"""
 STARTS = 24
+"""Number of random starts"""
 TRIES = 20
-"""Random postures for the middle of a start, of which the first without a collision is taken"""
+"""Number of random postures for the middle of a start, of which the first that no region forbids is
+used"""
 STAGES = ((3.0, 120), (100.0, 60), (1000.0, 60))
-"""Weights of the penalty, and the number of iterations with each"""
+"""Weights of the penalty, and the largest number of iterations with each"""
 RIDGE = 1e-12
 """Keeps the logarithm finite where a start does not excite every parameter"""
 POSTURES = 200
-"""Random postures by which bodies that always touch are found"""
+"""Number of random postures from which bodies that always touch are found"""
 STEP = 1e-6
-"""Step of finite differences in rad, rad/s, rad/s² …; the cube root of the machine epsilon would be
-too large near the penalties' corners"""
+"""Step of finite differences in rad, rad/s, rad/s² …; larger steps would be inaccurate near the
+corners of the penalties"""
 CLEARANCE = 0.01
-"""m of clearance from regions, for the motion between grid states: at 4 m/s a link moves this far
+"""m of clearance from regions, for the motion between grid states: a link at 4 m/s moves this far
 in half a grid step"""
 GRID = 200.0
 """Hz of the grid on which the limits are verified"""
 SHRINK = 0.995
 SMALLEST = 0.05
-"""Smallest share of the intended motion that is accepted after shrinking"""
+"""Smallest fraction of the intended motion that is accepted after shrinking"""
 TOLD = 1e-3
-"""Share of the largest singular value; combinations with smaller ones are lost in the noise"""
+"""Fraction of the largest singular value; combinations with smaller ones are lost in the noise"""
 DRY = ("coulomb", "coulomb_negative", "stribeck", "offset")
 """Columns that depend on the sign of the rate; their derivatives are not used"""
 
@@ -72,8 +75,7 @@ class Score:
     """A measure of how well a motion excites the robot's parameters."""
 
     log_det: float
-    """log det (WᵀW / number of states); -inf: some combination of parameters is not excited at
-    all"""
+    """log det (WᵀW / number of states); -inf: some combination of parameters is not excited"""
     condition: float
     """The condition number of W"""
     excited: int
@@ -97,10 +99,10 @@ class Margins:
     effort: Floats
     """(n,), of the independent joints, by the described model; 0 where no limit is known"""
     rooms: dict[str, float]
-    """m, by region: the smallest distance to its boundary, less the clearance; negative if
+    """m, by region: the smallest distance to its boundary, minus the clearance; negative if
     violated"""
     close: Floats
-    """s: for each region that is violated, the instant at which it is most"""
+    """s: for each violated region, the time at which it is violated most"""
 
     def faults(self) -> list[str]:
         """The names of the limits that are violated."""
@@ -120,7 +122,8 @@ class Excitement:
     joints: tuple[str, ...]
     motion: FourierMotion
     plain: Motion | None
-    """For comparison: every joint swings back and forth at a frequency of its own"""
+    """For comparison: each joint swings back and forth at its own frequency; None: no such motion
+    satisfies the limits"""
     before: Score
     """Score of the plain motion"""
     after: Score
@@ -130,7 +133,7 @@ class Excitement:
     names: tuple[str, ...]
     """Names of the base parameters"""
     notes: tuple[str, ...] = ()
-    """What was assumed of limits, and which collisions are not checked"""
+    """The limits that were assumed, and the collisions that are not checked"""
 
     def efforts(self, time: Floats) -> Floats:
         """The torques (k, n), N·m or N, that the motion requires by the described model.
@@ -162,20 +165,20 @@ def excite(
         duration: s.
         limits: a joint_limits.yaml as in MoveIt, which overrides the description's limits; see
             `motion_limits`.
-        regions: where links' origins must be.
-        collisions: whether bodies are kept from each other, by the collision shapes of a URDF's
-            file.
+        regions: regions that constrain the origins of links.
+        collisions: whether to avoid collisions between bodies, given by the collision shapes in a
+            URDF file.
         table: m, in the base frame: the height below which no body may reach; None: no table.
-        srdf: a file as in MoveIt, whose `disable_collisions` are left out.
-        harmonics: number of harmonics of the series; None: as many as lie below 0.75 Hz, 5 to 20.
-        margin: share of each limit that remains unused.
+        srdf: an SRDF file as used by MoveIt, whose `disable_collisions` pairs are not checked.
+        harmonics: number of harmonics of the series; None: up to about 0.75 Hz, from 5 to 20.
+        margin: fraction of each limit that remains unused.
         seed: seed of the random starts.
         progress: called with a short message at each step.
 
     Raises:
         DescriptionError: the description is broken.
         InputError: an option is invalid, the robot has loops, or no motion satisfies the limits.
-        BackendError: SciPy is not installed, or Coal, with a table or an SRDF.
+        BackendError: SciPy is not installed, or with a table or an SRDF, Coal.
     """
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
     if mechanism.loops:
@@ -223,8 +226,8 @@ class _Design:
         mechanism: the robot.
         given: the limits as given.
         kept: the limits that the motion must satisfy.
-        regions: where links' origins must be.
-        seed: seed of the random states from which the columns' typical sizes are found.
+        regions: regions that constrain the origins of links.
+        seed: seed of the random states from which the columns' typical sizes are computed.
     """
 
     def __init__(
@@ -268,7 +271,7 @@ class _Design:
     def keep_apart(
         self, source: str, table: float | None, srdf: str | os.PathLike[str] | None
     ) -> tuple[str, ...]:
-        """Add a region for each two bodies that must not touch; see `bodies_apart`. Returns
+        """Add a region for each pair of bodies that must not touch; see `bodies_apart`. Returns its
         notes."""
         apart, notes = bodies_apart(
             self.mechanism, source, self._dynamics.pose, self._postures[:POSTURES],
@@ -286,7 +289,7 @@ class _Design:
         return np.asarray(Y[..., self._columns] * (self._rows[:, None] * self._scale))
 
     def _nearest(self, q: Floats) -> list[Nearest]:
-        """By region, how near the postures q (k, n) are."""
+        """By region, its distances at the postures q (k, n), with their slopes."""
         poses = cache(lambda link: np.asarray(self._dynamics.pose(q, link)))
         return [region.nearest(poses) for region in self.regions]
 
@@ -298,7 +301,7 @@ class _Design:
     def cost(
         self, q: Floats, qd: Floats, qdd: Floats, weight: float, sloped: bool = True
     ) -> tuple[float, list[Floats]]:
-        """-log det WᵀW / b + weight Σ violation², and its gradients by q, qd, qdd (k, n).
+        """(-log det (WᵀW / k) / b + weight Σ violation², its gradients by q, qd, qdd (k, n)).
 
         Args:
             q: (k, n) positions, rad or m.
@@ -344,8 +347,8 @@ class _Design:
         return [np.ascontiguousarray(each.T) for each in change.reshape(3, n, k)]
 
     def _stay(self, state: Sequence[Floats], weight: float, slopes: list[Floats]) -> float:
-        """Penalty of positions, rates and accelerations beyond their limits; adds to the
-        gradients."""
+        """Penalty for positions, rates and accelerations beyond their limits; its gradients are
+        added to `slopes`."""
         value, kept = 0.0, self.kept
         for order, (x, low, high) in enumerate(
             zip(
@@ -382,8 +385,8 @@ class _Design:
     def kinematic(self, motion: Any, limits: MotionLimits) -> tuple[Floats, Floats, Floats]:
         """(m,) each: position, rate and acceleration over their limits, as in `Margins`.
 
-        For a Fourier series the values are rigorous bounds that also hold between the grid's
-        states.
+        For a Fourier series these are rigorous bounds, which also hold between the states of the
+        grid.
         """
         time, more = _grid(motion)
         q, qd, qdd = motion(time)
@@ -425,7 +428,8 @@ class _Design:
 
 
 def _grid(motion: Any) -> tuple[Floats, float]:
-    """(times, the factor by which a motion can be larger between them than at them)."""
+    """(times, the factor by which a Fourier series can be larger between these than at them; 1 for
+    other motions)."""
     count, more = max(round(GRID * motion.duration), 1000), 1.0
     if isinstance(motion, FourierMotion):
         count = max(count, 40 * motion.series.harmonics)
@@ -464,7 +468,7 @@ def _search(
         ) from None
     n = len(design.reach)
     count = max(STATES, 8 * series.harmonics)
-    # not at the ends, where all joints are at rest
+    # without the ends, where all joints are at rest
     basis = series.basis((np.arange(count) + 0.5) / count * series.duration)
     units = np.column_stack([design.reach, design.units(basis)])
 
@@ -487,7 +491,7 @@ def _search(
     center = (design.lower + design.upper) / 2
     for k in range(STARTS):
         say(f"start {k + 1} of {STARTS}")
-        # the middle of each joint's motion, and the half range that remains on either side
+        # the middle of each joint's motion, and the share of the half range that remains around it
         aside = _free(design, (k > 0) * rng.uniform(-0.6, 0.6, (TRIES, n)))
         middle, room = center + aside * design.reach, 1.0 - np.abs(aside)
         rows = rng.normal(size=(n, series.size)) * design.reach[:, None]
@@ -516,14 +520,15 @@ def _search(
 
 
 def _free(design: _Design, aside: Floats) -> Floats:
-    """The first of the postures, as shares (k, n) of the half range, that no region forbids."""
+    """The first of the postures, given as shares (k, n) of the half range, that no region forbids;
+    if all are forbidden, the first one."""
     postures = (design.lower + design.upper) / 2 + aside * design.reach
     forbidden = (design.room(postures) < 2 * CLEARANCE).any(axis=0)
     return np.asarray(aside[int(np.argmin(forbidden))])
 
 
 def _largest(design: _Design, shares: Floats) -> Floats:
-    """(n,): the largest of the values (m,) of each joint and those coupled to it."""
+    """(n,): the largest of the values (m,) of each independent joint and those coupled to it."""
     return np.array([shares[row].max() for row in design.S.T != 0])
 
 
@@ -544,12 +549,12 @@ def _largest_inside(design: _Design, shrunk: Callable[[float], M]) -> tuple[M | 
 
     Args:
         design: the limits.
-        shrunk: share -> the motion that is so much smaller.
+        shrunk: share -> the motion with its amplitudes multiplied by this share.
     """
     share, close, faults = 1.0, np.zeros(0), ["limits"]
     while share > SMALLEST:
         motion = shrunk(share)
-        # before all of the motion is looked at, the instants at which it was too close before
+        # check the times at which it was too close before, before the whole motion
         if not close.size or (design.room(motion(close)[0]) >= CLEARANCE).all():
             margins = design.margins(motion, design.kept)
             faults, close = margins.faults(), np.union1d(close, margins.close)
@@ -560,8 +565,8 @@ def _largest_inside(design: _Design, shrunk: Callable[[float], M]) -> tuple[M | 
 
 
 def _plain(design: _Design, motion: FourierMotion) -> Motion | None:
-    """The plain motion: each joint through as much of its range as the limits allow, joint k at k
-    cycles."""
+    """The plain motion: each joint swings through as much of its range as the limits allow, joint k
+    in k cycles; None: the limits allow none."""
     for center in ((design.lower + design.upper) / 2, motion.offsets):
         reach = np.minimum(center - design.lower, design.upper - center)
         shares = design.kinematic(_swinging(center, reach, motion.duration), design.kept)

@@ -96,8 +96,8 @@ def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
 
 
 def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any]]:
-    """(the URDF's text, the content of the YAML beside it); without a URDF: (None, the YAML's
-    content)."""
+    """(the URDF's text, the content of the YAML that refers to it); without a URDF: (None, the
+    YAML's content)."""
     if source.lstrip("\ufeff \t\r\n").startswith("<"):
         return source.encode(), {}
     path = find(source)
@@ -113,7 +113,7 @@ def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any]]:
 
 
 def _extras(result: Result, content: dict[str, Any]) -> dict[str, Any]:
-    """The YAML's sections beside a URDF: the existing content, overridden by what was
+    """The sections of a YAML that refers to a URDF: the existing content, overridden by what was
     identified."""
     found: dict[str, dict[str, Any]] = {
         "inertials": {name: _body(body) for name, body in _changed_bodies(result).items()},
@@ -282,7 +282,7 @@ SUMMARY = record(
     notes=NOTES,
     warnings=TEXT.listed(),
 )
-"""The content of report.json, of a robot with loops"""
+"""The content of report.json for a robot with loops"""
 OPEN_CHAIN_SUMMARY = record(
     **SUMMARY.kinds,
     friction=ANYTHING.by_name()
@@ -297,7 +297,7 @@ OPEN_CHAIN_SUMMARY = record(
     duration=NUMBER("s"),
     locked=NUMBER.by_name("rad or m"),
 )
-"""The same of other robots"""
+"""The same for an open chain"""
 
 
 def summary(result: Result) -> dict[str, Any]:

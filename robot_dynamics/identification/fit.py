@@ -14,17 +14,18 @@ from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
 WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""γ, the weight of the description: cross-validation chooses one of these"""
+"""Candidates for γ, the weight of the description, of which cross-validation chooses one"""
 RIDGE = 1e-9
-"""Ridge relative to each parameter's own information; separates nearly collinear friction
+"""Ridge relative to each parameter's own information; regularises nearly collinear friction
 columns"""
 
 PASSES = 5
-"""Alternations between fit and noise estimate"""
+"""Largest number of alternations between fit and noise estimate"""
 SAME = 0.2
 """Relative change of a noise variance below which the weights have converged"""
 SELECTIONS = 3
-"""Selections of drives at most beside the fit's own barrier; two are usual"""
+"""Largest number of selections of drives with bodies held by the fit's own barrier; two are
+usual"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Fit:
     unknowns: Unknowns
     drives: dict[str, Drive]
     x: Floats
-    """(p,): ten parameters per body, then each joint's and shaft's own, in the order of `names`"""
+    """(p,), in the order of `names`: ten parameters per body, then those of each joint and shaft"""
     names: tuple[str, ...]
     curvature: Floats
     """(p, p): Hessian of half the squared error in standard deviations, including the prior's"""
@@ -47,8 +48,8 @@ class Fit:
     sigma: Floats
     """(n,), N·m or N: residual standard deviation by joint, NaN where there are no efforts"""
     score: float
-    """The squared held-out error, in noise variances, plus the price of the drives; infinite if
-    nothing can be held out"""
+    """The squared held-out error in noise variances, plus the price of the drives; infinite if
+    nothing could be held out"""
 
     @property
     def covariance(self) -> Floats:
@@ -66,8 +67,8 @@ class Fit:
         return self.x[k : k + 10]
 
     def drive(self, owner: str) -> Floats:
-        """The parameters of a joint's or shaft's friction law, then its rotor's inertia if it was
-        identified."""
+        """The parameters of a joint's or shaft's friction law, then its rotor's inertia (as the
+        difference from the described one) if it was identified."""
         at = 10 * len(self.unknowns.bodies)
         for name in self.unknowns.owners:
             if name == owner:
@@ -79,10 +80,10 @@ class Fit:
 def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
     """The physically consistent robot that best fits these normal equations.
 
-    The noise is first estimated from a fit without constraints. Where no physically consistent
-    robot explains a joint's efforts as well, the additional residuals are noise with respect to
-    what the other joints determine. Fit and noise are therefore estimated in turn until they
-    converge.
+    The noise is first estimated from fits without constraints. Where no physically consistent robot
+    explains a joint's efforts that well, the additional residuals count as noise, so that they do
+    not distort what the other joints determine. Fit and noise are therefore estimated in turn until
+    they converge.
 
     Args:
         unknowns: the parameters to identify.
@@ -98,8 +99,8 @@ def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
 
 
 def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
-    """The same parameters; the noise, and thus their covariance, accounts for the fit's degrees of
-    freedom.
+    """The same parameters, with a noise, and thus a covariance, that accounts for the degrees of
+    freedom used by the fit.
 
     Args:
         found: the fit.
@@ -124,9 +125,10 @@ def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
 def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
     """The fit with the drives that suit it best.
 
-    Drives without springs are first selected beside bodies that need not be possible. Those explain
-    much of what a spring does, so all are then selected beside the bodies of the fit, held by its
-    own barrier, and the fit whose held-out error is clearly smaller remains.
+    Drives without springs are first selected with bodies that need not be physically consistent.
+    As such bodies explain much of what a spring does, all drives, springs included, are then
+    selected again with the bodies held by the fit's own barrier. A later fit replaces an earlier
+    one only if its score is clearly better.
     """
     prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     gram, moment = normal.gram.sum(axis=0), normal.moment.sum(axis=0)
@@ -150,13 +152,13 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
 
 
 def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal: Equations) -> Fit:
-    """The fit with these drives, or simpler ones where their values would not be physical."""
+    """The fit with these drives, or with simpler ones where their values would not be physical."""
     while True:
         E = embedding(unknowns, drives)
         gram = np.array([E.T @ G @ E for G in normal.gram])
         moment = normal.moment @ E
         own = _with_scalars(prior, gram.sum(axis=0), unknowns, drives)
-        gamma, missed = WEIGHTS[0], 0.0  # a payload has no description to be weighted
+        gamma, missed = WEIGHTS[0], 0.0  # a payload has no description that could be weighted
         if unknowns.payload is None:
             gamma, missed = _chosen_weight(gram, moment, normal.square, own)
         x, curvature = minimise(gram.sum(axis=0), moment.sum(axis=0), own, gamma)
@@ -171,7 +173,7 @@ def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal
 
 
 def about_described_bodies(found: Fit) -> Fit | None:
-    """The same friction laws and rotors, fitted with the bodies kept as described.
+    """The same friction laws and rotors, refitted with the bodies as described.
 
     None: there are no such parameters, or their fitted values are not physical.
     """
@@ -193,7 +195,7 @@ def about_described_bodies(found: Fit) -> Fit | None:
 def _with_scalars(
     prior: Prior, gram: Floats, unknowns: Unknowns, drives: dict[str, Drive]
 ) -> Prior:
-    """The prior with the drives' parameters added: rotors as described, friction 0."""
+    """The prior with the drives' parameters added, centred on described rotors and no friction."""
     information = np.diag(gram)[10 * len(prior.bodies) :]
     rotors = [number for owner in unknowns.owners for number in drives[owner].limits]
     return Prior(

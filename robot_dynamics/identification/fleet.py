@@ -3,7 +3,7 @@
 on a cluster of Dask workers.
 
 Each recording is read and reduced where the function runs, and each result is consumed as it
-arrives, so neither all recordings nor all results are in memory at once.
+arrives, so neither all recordings nor all results need to be in memory at once.
 """
 
 from __future__ import annotations
@@ -41,25 +41,26 @@ CONNECT = 4.0
 PATIENCE = 20.0
 """s to wait for a worker if there is none"""
 LOOK = 2.0
-"""s between checks whether workers are left"""
+"""s between checks whether any workers are left"""
 AHEAD = 2
-"""Batches submitted at a time per worker thread: one being processed, one waiting"""
+"""Batches submitted at a time per worker thread: one in progress, one waiting"""
 BATCH = 8
-"""Recordings that one task processes at most: a task costs the scheduler and the worker as much
-time as half a recording"""
+"""Largest number of recordings per task; a task costs the scheduler and the worker as much time as
+half a recording"""
 SHARES = 2
-"""Batches per worker thread into which the remaining recordings would be divided, so that all
-workers finish at about the same time"""
+"""Smallest number of batches per worker thread into which the remaining recordings are divided, so
+that all workers finish at about the same time"""
 MOST = 256
-"""Largest number of processes of this machine"""
+"""Largest number of processes on this machine"""
 RETRIES = 2
-"""Retries after failures that are not the recording's own, of a disk or a network"""
+"""Number of retries after failures that may not be the recording's own, but a disk's or a
+network's"""
 DIED = "every worker that took it died (too large for its memory?)"
 DIFFERENCES = ("robot_dynamics", "python", "numpy", "scipy", "dask", "distributed")
-"""Packages whose versions must be the same everywhere"""
+"""Packages whose versions should be the same everywhere"""
 
 TRIM = "MALLOC_TRIM_THRESHOLD_"
-"""The environment variable with which Dask sets the trim threshold of its workers' allocators"""
+"""The environment variable by which Dask sets the trim threshold of its workers' allocators"""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Parameters of mallopt, from glibc's malloc.h"""
 
@@ -69,7 +70,7 @@ Outcome = tuple[int, R | RobotDynamicsError]
 
 
 class Fleet(Protocol):
-    """An executor of functions of recordings."""
+    """An executor of functions on recordings."""
 
     notes: tuple[str, ...]
     """Notes for the user"""
@@ -103,16 +104,16 @@ class Here(Fleet):
 def fleet_at(
     scheduler: str | None, workers: int | None = None, recordings: int = MOST
 ) -> AbstractContextManager[Fleet]:
-    """What processes the recordings.
+    """The executor that processes the recordings.
 
     Args:
         scheduler: the address of a Dask scheduler (`tcp://host:8786`); None: this machine.
-        workers: number of processes of this machine; None: this process.
-        recordings: how many there are: no more processes are started.
+        workers: number of new processes on this machine; None: this process.
+        recordings: number of recordings; no more processes than this are started.
 
     Raises:
-        BackendError: `distributed` is not installed, or the scheduler or its workers are not
-            available; new processes end at once, as those of a script without
+        BackendError: `distributed` is not installed; the scheduler or its workers are not
+            available; or new processes exit at once, as those of a script without
             `if __name__ == "__main__":` do.
         InputError: the number of workers is not an integer from 1 to `MOST`, or both are given.
     """
@@ -126,13 +127,13 @@ def fleet_at(
 
 
 class Processes(Fleet, AbstractContextManager["Processes"]):
-    """Runs in new processes of this machine.
+    """Runs in new processes on this machine.
 
     Args:
         workers: number of processes.
 
     Raises:
-        BackendError: they end at once.
+        BackendError: they exit at once.
     """
 
     notes: tuple[str, ...] = ()
@@ -155,13 +156,13 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
             ) from None
 
     def _started(self) -> ProcessPoolExecutor:
-        # processes that are forked from one with threads may wait for locks forever
+        # processes forked from one with threads may wait for locks forever
         return ProcessPoolExecutor(
             self.workers, multiprocessing.get_context("spawn"), _serves_its_parent
         )
 
     def __exit__(self, *_: object) -> None:
-        # tasks that are still running are not needed any more
+        # tasks that are still running are no longer needed
         for process in [*(getattr(self._pool, "_processes", None) or {}).values()]:
             process.terminate()
         self._pool.shutdown(cancel_futures=True)
@@ -193,7 +194,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
                     file.unlink()
                     yield from zip(batch, results, strict=True)
                 except BrokenProcessPool:
-                    # all that was pending is lost with the process that died
+                    # all pending tasks are lost with the process that died
                     if pool is self._pool:
                         pool.shutdown()
                         self._pool = self._started()
@@ -203,7 +204,8 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
 
 
 def _serves_its_parent() -> None:
-    """Leave SIGINT to the process that has started this one, and end with it, however it ends."""
+    """Ignore SIGINT, which the parent process handles, and exit when the parent does, however it
+    ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -253,7 +255,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             raise
 
     def __exit__(self, *_: object) -> None:
-        # tasks that are still running are not needed any more
+        # tasks that are still running are no longer needed
         self._client.close()
 
     def map(
@@ -315,8 +317,8 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
     def _settled(
         self, future: Any, batch: list[int], waiting: _Waiting, places: Sequence[Source]
     ) -> list[Outcome[Any]] | None:
-        """The outcomes of a batch that is done, none if its recordings will be tried again; None:
-        its worker has died, and it was given to another."""
+        """The outcomes of a batch that is done; empty if its recordings will be tried again. None:
+        its worker has died, and it was given to another one."""
         if future.status != "error":
             try:
                 return [*zip(batch, future.result(timeout=PATIENCE), strict=True)]
@@ -336,7 +338,8 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         return [(batch[0], RecordingError(f"{name}: {why}", name=name))]
 
     def _threads(self, hosts: Iterable[frozenset[str] | None]) -> int:
-        """Number of threads of all workers that can process any of the pending recordings."""
+        """Number of threads of all workers that can process any of the pending recordings, given
+        the hosts of each."""
         wanted = list(hosts)
         anybody = not wanted or None in wanted
         able = frozenset().union(*(each for each in wanted if each is not None))
@@ -344,8 +347,8 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         return sum(n for name, n in threads.items() if anybody or _host(name) in able)
 
     def _checked(self) -> tuple[str, ...]:
-        """Check that there is a worker and that the packages' versions match; returns notes for the
-        user."""
+        """Check that there is a worker, and whether the packages' versions match; returns notes for
+        the user."""
         distributed = self._dask
         try:
             self._client.wait_for_workers(1, timeout=PATIENCE)
@@ -390,20 +393,20 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
 
 
 class _Waiting:
-    """The recordings that have not been submitted."""
+    """The recordings that are waiting to be submitted."""
 
     def __init__(self, hosts: Sequence[frozenset[str] | None]):
         self._hosts = hosts
         self.nowhere = [k for k, having in enumerate(hosts) if having == frozenset()]
-        """Those that no worker has"""
+        """Indices of those that no worker has"""
         self._left = deque(k for k, having in enumerate(hosts) if having != frozenset())
         self._suspects: deque[int] = deque()
         self._tries: dict[int, int] = {}
-        """How often each has been tried when nothing else was pending"""
+        """How often each has been tried while nothing else was pending"""
 
     def batch(self, threads: int, alone: bool) -> list[int]:
-        """The next ones for one task, all on the same hosts; fewer towards the end. Empty: what is
-        left, if anything, has to wait.
+        """The next recordings for one task, all on the same hosts; fewer towards the end. Empty:
+        those that are left, if any, must wait.
 
         Args:
             threads: the workers' number of threads.
@@ -422,12 +425,13 @@ class _Waiting:
         return taken
 
     def failed(self, batch: list[int], retries: int) -> bool:
-        """Put back a batch that failed, each of its recordings to be tried when nothing else is
-        pending: those that wait for the same worker are lost with it. False: this has been done.
+        """Put back a batch that failed. Each of its recordings will be tried when nothing else is
+        pending, since others that wait for the same worker are lost with it. False: this has been
+        done, and they are not put back.
 
         Args:
             batch: as returned by `batch`.
-            retries: how often to try a recording again after that.
+            retries: how often to retry a recording after that.
         """
         if self._tries.get(batch[0], 0) > retries:
             return False
@@ -447,7 +451,7 @@ def _knock(comm: Any, address: str) -> None:
 
 
 def located(source: Source) -> Recording | str:
-    """The recording as a worker can take it: a recording itself, or an absolute path."""
+    """The recording in the form that workers take: a recording in memory, or an absolute path."""
     if isinstance(source, Recording):
         return source
     return os.path.abspath(os.path.expanduser(source))
@@ -473,10 +477,10 @@ def _run(code: bytes, batch: Sequence[Source]) -> list[Any]:
 
 
 def _kept_in(folder: str, code: bytes, batch: Sequence[Source]) -> str:
-    """Runs in a process of this machine, and returns the file with its results.
+    """Runs in a process on this machine, and returns the name of the file with its results.
 
-    A file's name goes through a pipe at once. Of a process that dies as it sends a result of
-    megabytes, half would arrive, and the one that reads it would wait for the rest forever.
+    A file name passes through a pipe at once. If a process died while it sent a result of
+    megabytes, the receiver would wait for the rest forever.
     """
     results = pickle.dumps(_run(code, batch))
     with NamedTemporaryFile(dir=folder, delete=False) as file:
@@ -488,8 +492,8 @@ def _kept_in(folder: str, code: bytes, batch: Sequence[Source]) -> str:
 def _kept_memory() -> Iterator[None]:
     """Keep freed memory in the process for the next array; return it to the system at the end.
 
-    Dask makes its workers' C library (glibc) return every 64 kB at once, so the pages of each array
-    have to be mapped again: one recording takes half as long again.
+    Dask makes its workers' C library (glibc) return every 64 kB at once, so the pages of each new
+    array must be mapped again, and a recording takes 1.5 times as long.
     """
     small = os.environ.get(TRIM, "")
     libc = ctypes.CDLL(None) if small.isdigit() and sys.platform == "linux" else None
@@ -508,8 +512,8 @@ def _kept_memory() -> Iterator[None]:
 
 @lru_cache(maxsize=4)
 def _function(code: bytes) -> Callable[[Source], Any]:
-    """The function, unpickled once for all of a worker's recordings, with what it has cached."""
-    # it comes from the client, as all of a worker's tasks do
+    """The function, unpickled once for all of a worker's recordings, so that its caches persist."""
+    # it comes from the client, as do all of a worker's tasks
     found: Callable[[Source], Any] = pickle.loads(code)  # noqa: S301
     return found
 
@@ -545,7 +549,7 @@ T = TypeVar("T")
 
 
 class Sum(Generic[T]):
-    """A sum of dataclasses of arrays in twice double precision, so that the order does not
+    """A sum of dataclasses of arrays in double-double precision, so that their order does not
     matter."""
 
     def __init__(self) -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The candidate friction laws, from which the data select one for each joint.
+"""The candidate friction laws, from which one is selected for each joint by the data.
 
-Each joint has raw columns; the torque of every law is a linear combination of them:
+Each joint has raw columns, and the torque of every law is a linear combination of them:
 
     qd,   1 where qd > 0,   -1 where qd < 0,   1,   exp(-(qd/r)²)·sign(qd) for some rates r,   q
 
-A law is a matrix that maps its own parameters to those of the raw columns (see
-`mechanism.Friction`).
+A law is a matrix that maps its own parameters (see `mechanism.Friction`) to coefficients of the raw
+columns.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from .recording import Floats
 RATES = (0.01, 0.02, 0.035, 0.06, 0.1, 0.18, 0.35, 0.7)
 """rad/s: the candidate rates of the Stribeck effect"""
 SLIDING = 0.1
-"""m/s at a sliding joint that correspond to 1 rad/s at a turning joint"""
+"""m/s at a sliding (prismatic) joint that correspond to 1 rad/s at a turning (revolute) one"""
 SLOW = 0.01
-"""RMS rate, rad/s (`SLIDING` times as many m/s), below which a joint counts as standing still:
-its friction and its rotor's inertia would be extrapolated from noise"""
+"""RMS rate in rad/s (for sliding joints `SLIDING` times as many m/s) below which a joint counts as
+standing still: its friction and its rotor's inertia would be extrapolated from noise"""
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
 STIFFNESS = 4 + len(RATES)
 RAW = STIFFNESS + 1
 """Number of raw columns of a joint"""
 BREAKAWAY = 4.0
-"""Largest ratio of the torque that starts a motion to Coulomb friction. Near rest, where rates are
-mostly noise, a larger one explains errors that have another cause"""
+"""Largest ratio of the breakaway torque to Coulomb friction. Near rest, where rates are mostly
+noise, a larger ratio would explain errors that have another cause"""
 PLAIN = ("viscous", "coulomb", "offset")
-"""The parameters of the law that most joints have"""
+"""The parameters of the law that suits most joints"""
 SPRING = ("offset", "stiffness")
-"""The parameters of a joint that a spring, or a cable, pulls towards some position"""
+"""The parameters of a spring, or a cable, that pulls a joint towards some position"""
 
 
 def raw_columns(qd: Floats, turns: bool) -> Floats:
-    """The raw columns (k, RAW) of one joint, with 0 in place of its positions.
+    """The raw columns (k, RAW) of one joint, with 0 in the place of its positions.
 
     Args:
         qd: (k,) rates, rad/s or m/s.
@@ -87,7 +87,7 @@ class FrictionLaw:
     names: tuple[str, ...]
     """Its parameters, which are fields of `mechanism.Friction`"""
     matrix: Floats
-    """(RAW, len(names)): maps its parameters to those of the raw columns"""
+    """(RAW, len(names)): maps its parameters to coefficients of the raw columns"""
     rate: int | None = None
     """Index of its Stribeck rate; None: no Stribeck effect"""
     tied: bool = False
@@ -113,7 +113,8 @@ class FrictionLaw:
         Args:
             values: the parameters, in the order of `names`.
             turns: whether the joint turns; otherwise it slides.
-            size: by which factor Stribeck rates are those of a shaft.
+            size: the factor by which the Stribeck rates of a shaft are larger than those of a
+                joint.
         """
         fields = dict(zip(self.names, map(float, values), strict=True))
         if self.rate is not None:
@@ -123,9 +124,9 @@ class FrictionLaw:
         return Friction(**fields)
 
     def fault(self, values: Floats) -> str | None:
-        """What is not physical: the parameter because of which friction would drive the joint at
-        some rate, or "breakaway", a Stribeck torque that is too large beside Coulomb friction;
-        None: nothing.
+        """What is not physical: a parameter with which friction would drive the joint at some rate,
+        or "breakaway", if the Stribeck torque is too large compared with Coulomb friction; None:
+        the friction is physical.
 
         Args:
             values: the parameters, in the order of `names`.
@@ -163,8 +164,8 @@ class FrictionLaw:
 
 @cache
 def shaft_laws() -> tuple[FrictionLaw, ...]:
-    """The candidates for a motor that turns with several joints: those without an offset, which
-    that of the joints always expresses."""
+    """The candidates for a motor that is coupled to several joints: those without an offset, as the
+    joints' offsets can always express it."""
     return tuple(law for law in laws() if "offset" not in law.names)
 
 
@@ -191,7 +192,7 @@ def law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> 
 
     Args:
         names: its parameters.
-        rate: index of its Stribeck rate; None: no Stribeck effect.
+        rate: index of its Stribeck rate; None: it has no Stribeck effect.
         tied: whether the Stribeck torque cancels Coulomb friction at rest.
     """
     return next(

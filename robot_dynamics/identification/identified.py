@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every identification results in, and when the description is kept instead."""
+"""The common part of all identification results, and when the description is kept instead."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..mechanism import Mechanism
 from .errors import Errors
 
 NONSENSE = 0.99
-"""Share of every joint's torque; a model with larger errors is useless"""
+"""Fraction of the torque; a model with larger relative errors at every joint is useless"""
 WORSE = 1.02
-"""Ratio of the fit's error to the description's, in the mean over the joints, beyond which the fit
-is not used"""
+"""Ratio of the fit's error to the description's, as means over the joints, beyond which the fit is
+not used"""
 
 Kept = Literal["nothing", "bodies", "everything"]
 
@@ -33,7 +33,7 @@ class Identified:
     described: Mechanism
     """The described robot, with the same joints locked"""
     errors: Errors
-    """Errors on held-out motion, by joint; of a robot with loops by motor"""
+    """Errors on held-out motion, by joint; for a robot with loops by motor"""
     fitted: Errors
     """Errors on the motion used for the fit"""
     locked: dict[str, float]
@@ -41,7 +41,7 @@ class Identified:
     notes: tuple[str, ...]
     """Problems found in the recordings, and how they were handled"""
     warnings: tuple[str, ...]
-    """What the data do not determine, and what to do"""
+    """What the data do not determine or what looks wrong, and what to do about it"""
     source: str | None
     """The description's file or text; None if a mechanism was given"""
     kept: Kept = "nothing"
@@ -84,10 +84,10 @@ def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
 
     Args:
         errors: the errors on held-out motion.
-        causes: what may be the reason (positions, filters), the likeliest first; it is reported.
+        causes: possible reasons (positions, filters), the likeliest first, which is reported.
 
     Raises:
-        RecordingError: no joint's torque resembles the model's.
+        RecordingError: the model explains no joint's torque.
     """
     known = errors.relative[np.isfinite(errors.relative)]
     if len(known) and known.min() > NONSENSE:

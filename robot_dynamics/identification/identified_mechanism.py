@@ -15,8 +15,8 @@ from .fit import Fit
 from .unknowns import shaft_scale
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.01, 1e-3)
-"""Shares of the bodies fixed to a link that remain in place: the largest is used that leaves the
-link physically consistent"""
+"""Fractions of the bodies fixed to a link that may remain as described; the largest with which the
+link is physically consistent is used"""
 
 
 def mechanism_of(fit: Fit) -> Mechanism:
@@ -46,7 +46,7 @@ def mechanism_of(fit: Fit) -> Mechanism:
 
 def friction_of(fit: Fit, joint: str) -> Friction:
     """The identified friction of a joint or shaft, or the described one if no efforts of the joints
-    that turn it were measured."""
+    that turn it were fitted."""
     unknowns = fit.unknowns
     row = unknowns.turning(joint)
     if not np.isfinite(fit.sigma[row != 0]).any():
@@ -58,8 +58,8 @@ def friction_of(fit: Fit, joint: str) -> Friction:
 
 
 def _rotors(fit: Fit) -> tuple[Rotor, ...]:
-    """The rotors with their identified inertias, without those that were tried but not
-    identifiable."""
+    """The rotors with their identified inertias, without those that were added but not
+    identified."""
     unknowns = fit.unknowns
     driven = {name: joint for joint, name in unknowns.rotors.items()}
     found = []
@@ -93,8 +93,8 @@ def _possible_rotor(rotor: Rotor) -> Rotor:
 
 
 def _taken_from_mounts(mechanism: Mechanism, rotors: tuple[Rotor, ...]) -> dict[str, Array]:
-    """By moving link, the inertia (last six of φ) that its rotors gained, to be subtracted from the
-    link so that the sum stays the same."""
+    """By moving link, the inertia (last six entries of φ) that was added to its rotors, to be
+    subtracted from the link so that the sum remains the same."""
     taken: dict[str, Array] = {}
     carriers = {name: (name, Pose()) for name in (mechanism.base, *mechanism.index())}
     for link in mechanism.links:
@@ -110,9 +110,11 @@ def _taken_from_mounts(mechanism: Mechanism, rotors: tuple[Rotor, ...]) -> dict[
 
 
 def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inertial]:
-    """Split the whole body φ (10,) of a moving link into its own and those fixed to it, by name.
+    """Split the whole body φ (10,) of a moving link into its own and those of links fixed to it, by
+    name.
 
-    The fixed bodies remain as described as long as the rest is physically consistent.
+    The fixed bodies remain as described if the rest is then physically consistent, and are
+    otherwise reduced by one of `SHARES`, or to nothing.
 
     Args:
         mechanism: the robot as described.

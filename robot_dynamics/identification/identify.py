@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifies a robot's model from recordings; one with loops as `closed` does."""
+"""Identifies a robot's model from recordings; robots with loops are passed on to `closed`."""
 
 from __future__ import annotations
 
@@ -94,12 +94,14 @@ class Identification(Identified):
     """Joints whose efforts look like torques times a factor. Efforts in certain doubt are not
     fitted, and all errors of such a joint are computed with the factor applied"""
     mixed: Mixed | None = None
-    """Columns that look mixed up in the first recording, where the model explains little"""
+    """Columns of the first recording that appear to be mixed up; searched for only if the model
+    explains little"""
     mounting: Mounting | None = None
-    """How the base looks mounted in the first recording, where the model explains little"""
+    """How the base appears to be mounted in the first recording; searched for only if the model
+    explains little"""
     zeros: tuple[Zero, ...] = ()
-    """By joint, what the recordings say about its encoder's zero; empty where no model explains
-    them well enough to say it"""
+    """By joint, what the recordings say about its encoder's zero; empty if no model explains them
+    well enough to tell"""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -134,7 +136,7 @@ class Identification(Identified):
         return self._by_name(values)
 
     def _by_name(self, x: Floats) -> dict[str, float]:
-        """Parameters by name, with complete rotor inertias; x has only their differences from the
+        """Parameters by name, with full rotor inertias; x contains only their deviations from the
         described ones."""
         values = x.copy()
         for k, joint in self._rotor_places():
@@ -192,8 +194,8 @@ def identify(
     The recordings are processed one by one, and only their normal equations are kept. A recording
     that cannot be used is left out with a warning, unless it is the only one.
 
-    Of a robot with loops, each recording has the positions and efforts of every motor, and
-    `payload`, `motor_efforts`, `scheduler` and `workers` are refused; see `identify_closed`.
+    For a robot with loops, each recording must contain the positions and efforts of every motor,
+    and `payload`, `motor_efforts`, `scheduler` and `workers` are refused; see `identify_closed`.
 
     Args:
         robot: a mechanism, or what `rd.load` takes.
@@ -202,19 +204,19 @@ def identify(
             recording.
         topic: a topic of type sensor_msgs/JointState; None: `/joint_states`, or the only such
             topic.
-        rename: from joint names in the recordings, or prefixes of several, to those in the
-            description.
+        rename: from joint names in the recordings, or prefixes shared by several joints, to those
+            in the description.
         effort_scale: by joint (as named in the description), the factor that converts its efforts
             to N·m or N.
-        position_offset: by joint (as named in the description), what is added to its recorded
-            positions, rad or m: the zero of its encoder.
+        position_offset: by joint (as named in the description), the offset to add to its recorded
+            positions, rad or m, which corrects its encoder's zero.
         payload: a link whose ten inertial parameters are the only ones to identify; the rest of the
             robot stays as described.
         cutoff: Hz, the low-pass filter's cut-off; None: the one whose fit predicts torque best,
-            which recordings of the same joints and sampling rate choose together.
-        motor_efforts: whether efforts, after `effort_scale`, are those that the motors have at
-            their joints. Of a motor that turns with several joints it is recorded with one of
-            them, and is added to the torques of the others.
+            chosen jointly for recordings of the same joints and sampling rate.
+        motor_efforts: whether efforts, after `effort_scale`, are those of the motors, each
+            reflected to its joint. The effort of a motor coupled to several joints is recorded with
+            one of them, and also contributes to the torques of the others.
         scheduler: address of a Dask scheduler whose workers read the recordings by their paths;
             None: this machine reads them.
         workers: number of new processes of this machine that share the recordings; None: this
@@ -224,14 +226,14 @@ def identify(
 
     Raises:
         DescriptionError: the description is broken.
-        RecordingError: no recording can be used; the error is that of the first: it is broken, of
-            another robot, too short, at rest, or has no efforts.
+        RecordingError: no recording can be used. The error is that of the first one, which is
+            broken, of another robot, too short, at rest, or without efforts.
         InputError: an option does not fit the robot and the recordings.
         BackendError: the scheduler does not answer or has no workers.
 
     Returns:
         The identified mechanism with its parameters, their covariance, errors on held-out motion,
-        warnings and notes: an `Identification`, of a robot with loops a `ClosedIdentification`.
+        warnings and notes: an `Identification`, or for a robot with loops a `ClosedIdentification`.
 
     Source: [WKS18] and [LWP20] for physical consistency.
     """
@@ -374,8 +376,8 @@ def _without(
     doubtful: Sequence[Doubt],
     recordings: Mapping[int, Source],
 ) -> NormalEquations:
-    """The normal equations without the doubtful efforts, which do not affect the samples' weights
-    either.
+    """The normal equations recomputed without the doubtful efforts, so that these do not affect the
+    samples' weights either.
 
     Raises:
         RecordingError: no efforts are left.
@@ -403,9 +405,9 @@ def _suspects(
     normal: NormalEquations,
     recordings: Mapping[int, Source],
 ) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
-    """(joints whose efforts need a factor, columns that are mixed up in the first recording, or how
-    the base looks mounted in it). These let efforts look as if they needed factors: then there are
-    no others."""
+    """(joints whose efforts need a factor; columns that are mixed up in the first recording, or how
+    the base appears to be mounted in it). If there are any of the latter, the former are empty:
+    they make efforts look as if they needed factors."""
     with one_blas_thread():
         doubtful, missed = doubts(unknowns, normal, work.effort_scale)
     if missed <= SUSPECT:
@@ -420,8 +422,8 @@ def _suspects(
 
 
 def _remaining(doubtful: Sequence[Doubt], found: Fit, errors: Errors) -> tuple[Doubt, ...]:
-    """The doubts that the fit does not dispel, as it explains the efforts better than the factor
-    without friction that drives the joint."""
+    """The doubts that remain after the fit. It dispels an uncertain one if it explains the efforts
+    at least as well as the factor does, without friction that drives the joint."""
     relative = dict(zip(errors.joints, errors.relative.tolist(), strict=True))
     return tuple(
         each
@@ -438,7 +440,7 @@ def _swayed(
     explained: set[str],
     used: Sequence[Reduced],
 ) -> tuple[Swayed, ...]:
-    """The joints with large errors for most of which the filter is to blame."""
+    """The joints whose large errors are mostly the filter's fault."""
     much = {
         joint: error
         for joint, error in zip(errors.joints, errors.relative, strict=True)
@@ -464,7 +466,8 @@ def _zeros(
     names: Mapping[int, str],
     recordings: Mapping[int, Source],
 ) -> tuple[Zero, ...]:
-    """What some of the recordings say about the joints' zeros, the same ones in any order."""
+    """What some of the recordings say about the joints' zeros; which ones are used does not depend
+    on their order."""
     order = sorted(names, key=lambda k: names[k])
     few = {k: recordings[k] for k in order[:: -(-len(order) // RECORDINGS)]}
 
@@ -481,7 +484,7 @@ def _zeros(
 
 
 class _Passes:
-    """Applies functions to the recordings, of which some may be unusable."""
+    """Applies functions to the recordings, some of which may be unusable."""
 
     def __init__(self, fleet: Fleet, progress: Callable[[str], None]):
         self._fleet, self._progress = fleet, progress
@@ -523,12 +526,12 @@ class _Group:
 
     members: dict[int, Reduced] = field(default_factory=dict)
     first: list[NormalEquations] = field(default_factory=list)
-    """Those that tell the usual noise"""
+    """Those from which the usual noise is determined"""
     total: Sum[NormalEquations] = field(default_factory=Sum)
 
 
 def _widest(groups: Mapping[tuple[str, ...], _Group]) -> tuple[str, ...]:
-    """The joints that the largest part of the motion has."""
+    """The set of joints that was recorded for the longest time in total."""
 
     def motion(joints: tuple[str, ...]) -> tuple[float, int, tuple[str, ...]]:
         members = groups[joints].members.values()
@@ -546,8 +549,8 @@ def _reduced(
     """The sum of all normal equations, the summaries of the recordings used, and the settings with
     which they were reduced.
 
-    Recordings may have different joints. Those joints are identified that the largest part of the
-    motion has. Of many recordings a few tell the usual noise.
+    Recordings may have different joints; the set that was recorded for the longest time is
+    identified. If there are many recordings, the usual noise is determined from a few of them.
 
     Args:
         passes: the passes over the recordings.
@@ -589,15 +592,15 @@ def _reduced(
 
 
 def _few(sources: Mapping[int, Source]) -> dict[int, Source]:
-    """Of many recordings a few that stand for all, the same ones in any order."""
+    """At most `FEW` recordings that represent all; the choice does not depend on their order."""
     order = sorted(sources, key=lambda k: place(sources[k]))
     few = min(FEW, len(order))
     return {k: sources[k] for k in sorted(order[len(order) * i // few] for i in range(few))}
 
 
 def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[SharedFilter, ...]:
-    """The filters that these recordings choose together; none if there is one recording, or the
-    cut-off is given."""
+    """The filters that groups of these recordings choose together; none if there is only one
+    recording, or the cut-off is given."""
     if work.cutoff is not None or len(few) < 2:
         return ()
     excerpt = Excerpt(work, MOST // len(few))
@@ -623,8 +626,9 @@ def _judged(
     model: Mechanism,
     unsure: Spread,
 ) -> tuple[Errors, Errors, tuple[Trace, ...], list[Judged], tuple[Contact, ...], Needed]:
-    """(errors on held-out motion, errors on the motion used for the fit, traces, the validation
-    recordings, contacts in any recording, the width that the band needs on held-out motion)."""
+    """(errors on held-out motion, errors on the motion used for the fit, traces, results on the
+    validation recordings, contacts in any recording, the width that the prediction band needs on
+    held-out motion)."""
     judgement = Judgement(work, described, model, unsure)
     show = Show(work, described.joint_names)
     lacking: Sum[Needed] = Sum()

@@ -2,8 +2,8 @@
 """Decodes many serialised sensor_msgs/JointState messages at once.
 
 The messages of one publisher usually differ only in their stamps and numbers. One of them is parsed
-field by field; all messages that equal it in every other byte are decoded together, as columns of
-one array of bytes.
+field by field; all messages that equal it in every other byte are decoded together, from the
+columns of one array of bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ velocity and effort)"""
 LITTLE_ENDIAN = b"\x00\x01"
 """First bytes of plain little-endian CDR, which almost every machine writes"""
 LAYOUTS = 16
-"""Layouts to try per message length; further messages are deserialised one by one"""
+"""Largest number of layouts to try per message length; further messages are deserialised one by
+one"""
 
 
 def decoded(raws: Sequence[bytes], deserialize: Callable[[bytes], Any]) -> Iterator[Block]:
@@ -74,7 +75,8 @@ class Layout:
 
     joints: int
     places: tuple[int | None, ...]
-    """Offsets of the first position, velocity and effort; None: not one value per joint"""
+    """Offsets of the first position, velocity and effort; None: the field does not have one value
+    per joint"""
     fixed: NDArray[np.bool_]
     """(bytes,): True for bytes that belong to neither the stamp nor a number"""
 

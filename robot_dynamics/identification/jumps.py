@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes jumps of positions that no robot makes: whole turns, and glitches."""
+"""Removes jumps of positions that no robot can make: whole turns, and glitches."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from .recording import Floats, Stream
 
 TURN = 2 * np.pi
 SUDDEN = 10.0
-"""A jump differs from the steps nearby by this many times what they usually differ"""
+"""Ratio of a jump's deviation from the median of nearby steps to their median deviation, at
+least"""
 FAST = 0.95
-"""Share of all steps, of which a jump is more than twice as large as the largest"""
+"""Quantile of the sizes of all steps; a jump deviates by more than twice that"""
 LEAST = 0.01
-"""rad or m: smaller differences are no jumps"""
+"""rad or m: smaller deviations are no jumps"""
 NEARBY = 6
-"""Number of steps on either side that are nearby"""
+"""Number of steps on either side that count as nearby"""
 GLITCH = 0.1
-"""s: the longest glitch, though three messages at least"""
+"""s: the longest glitch; one of up to three messages may be longer"""
 RETURNED = 0.5
-"""Share of a jump that is left, at most, after its return"""
+"""Largest fraction of a jump that may be left after its return"""
 TRIED = 8
-"""Jumps among which the return is looked for"""
+"""Number of jumps after a jump among which its return is searched for"""
 
 
 def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) -> Stream:
-    """Add the whole turns that positions between -pi and pi leave out, and leave out the messages
-    between a jump of a position and its return: an encoder's glitch, or a value that was lost.
+    """Unwrap positions that are published within one turn, and leave out the messages between a
+    position's jump and its return: a glitch of an encoder, or a lost value.
 
     Args:
         stream: messages in order.
-        turns: (n,) whether each joint turns; the others slide.
+        turns: (n,), whether each joint turns; the others slide.
         notes: findings are appended to it.
     """
     position = stream.position.copy()
@@ -42,10 +43,10 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
     for j, name in enumerate(stream.names):
         steps = np.diff(position[:, j])
         if 2 * np.abs(steps).max(initial=0.0) <= LEAST:
-            continue  # no two of them differ by more
+            continue  # no two steps differ by more than that
         usual, most = _usual(steps)
         whole = turns[j] * TURN * np.sign(steps - usual)
-        # with a whole turn a step is as usual again
+        # subtracting a whole turn must make a step usual again
         whole[(np.abs(steps - usual) <= most) | (np.abs(steps - usual - whole) > most)] = 0.0
         if whole.any():
             wrapped.append(name)
@@ -66,8 +67,8 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
 
 
 def _usual(steps: Floats) -> tuple[Floats, Floats]:
-    """(the median of the steps near each of them (k,), the most by which a step differs from it
-    without being a jump (k,))."""
+    """(the median of the steps near each step (k,), the largest deviation from it (k,) that is not
+    a jump)."""
     from scipy.ndimage import median_filter
 
     width = 2 * NEARBY + 1
@@ -92,7 +93,7 @@ def _glitches(
             count = back + 1 - jump
             if count > 4 and time[back] - time[jump] > GLITCH:
                 break
-            # it moves on as before, or as after
+            # meanwhile it has moved on at the rate before the jump, or that after the return
             left = abs(position[back + 1] - position[jump] - count * before)
             after = usual[min(back + NEARBY, len(usual) - 1)]
             way = most[jump] + most[back] + count * abs(after - before)

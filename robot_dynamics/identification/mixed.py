@@ -3,11 +3,11 @@
 other way.
 
 If no robot of the described kinematics explains a recording's efforts, the same samples are fitted
-with two joints' columns exchanged, with two joints' efforts exchanged, and with one joint reversed.
-Each fit is plain least squares, which does not depend on the described masses, and is judged by
-held-out parts of the time. What is reported explains the torques far better than the columns as
-recorded, and than the efforts of any one joint with the opposite sign or with another factor. A
-base that is mounted otherwise than described is tried in the same way (`mounting`).
+with the columns of two joints exchanged, with only their efforts exchanged, and with one joint
+reversed. Each fit is plain least squares, which does not depend on the described masses, and is
+evaluated on held-out parts of the time. A change is reported if it explains the torques far better
+than the columns as recorded, and than these with the efforts of any one joint negated or with the
+suspected factors. A base that is mounted differently is tried in the same way (`mounting`).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from .solve import solved
 from .unknowns import Unknowns
 
 SAMPLES = 600
-"""Samples that are used"""
+"""Largest number of samples that are used"""
 PARTS = 6
 """Parts of the time, each of which is held out once"""
 MOST = 16
-"""Largest number of joints: there are n² fits, of n joints each"""
+"""Largest number of joints for which this is tried: there are about n² fits of n joints each"""
 RIDGE = 0.01
 """Ridge relative to each parameter's own information"""
 TIMES = 7.0
-"""Ratio of the products of all joints' held-out errors, as a geometric mean over the parts, beyond
-which columns are mixed up"""
+"""Ratio of the product of all joints' held-out errors as recorded to that with the change, as a
+geometric mean over the parts, beyond which the change is reported"""
 GOOD = 0.25
-"""Largest relative error, as a geometric mean over parts and joints, of columns put right"""
+"""Largest relative error with the change, as a geometric mean over parts and joints"""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Mixed:
     joints: tuple[str, ...]
     """Two that are exchanged, or one that is reversed"""
     positions: bool
-    """Whether positions and rates are"""
+    """Whether their positions and rates are"""
     efforts: bool
-    """Whether efforts are"""
+    """Whether their efforts are"""
     before: float
-    """Relative error of the best model of the columns as recorded, geometric mean over the
+    """Relative error of the best model with the columns as recorded, geometric mean over the
     joints"""
     after: float
-    """The same with the columns put right"""
+    """The same with the columns corrected"""
 
     def words(self) -> str:
         """One line for the user."""
@@ -90,13 +90,13 @@ def mixed_words(found: Mixed | Mounting | None) -> Iterator[str]:
 def mixed(
     unknowns: Unknowns, samples: Samples, factors: Mapping[str, float]
 ) -> Mixed | Mounting | None:
-    """The columns that are mixed up in a recording, or a base that is mounted otherwise than
-    described; None: nothing shows either.
+    """The columns that are mixed up in a recording, or a base that is mounted differently from the
+    description; None: neither is apparent, or there are more than `MOST` joints.
 
     Args:
         unknowns: the parameters to identify.
-        samples: the recording, of at most `MOST` joints.
-        factors: by joint, factors that may explain its efforts otherwise.
+        samples: the recording.
+        factors: by joint, the suspected factors, which may explain its efforts instead.
     """
     joints = unknowns.joints
     measured: Floats = np.asarray(samples.usable.any(axis=0))
@@ -137,10 +137,10 @@ def mixed(
 
 
 def _reversed(samples: Samples, signs: Floats) -> Samples:
-    """The samples with the signs (n,) of positions, rates and accelerations changed.
+    """The samples with positions, rates and accelerations multiplied by signs (n,).
 
-    The columns of each joint's own friction stay, since the plain law with the other sign is the
-    same law.
+    The columns of each joint's own friction remain, since the plain law with the opposite sign is
+    the same law.
     """
     smoothing = samples.smoothing
     return replace(
@@ -159,7 +159,7 @@ class _Fits:
         self._measured, self._size = measured, E.shape[1]
         parts = np.array_split(np.arange(len(samples)), PARTS)
         width = self._size + 1 + len(measured)
-        # squares of [A known tau] by part and joint; efforts less known torques are A x
+        # squares of [A known tau] by part and joint; the efforts minus known torques are A x
         self._squares = np.zeros((PARTS, len(measured), width, width))
         for j, A in enumerate(rows.matrices):
             known = tau[:, j] - rows.tau[:, j]
@@ -171,8 +171,8 @@ class _Fits:
         """(parts, measured joints): logarithms of the relative errors on held-out parts.
 
         Args:
-            order: (n,), the joint whose efforts each joint gets.
-            signs: (n,), their factors.
+            order: (n,), the index of the joint whose efforts each joint gets.
+            signs: (n,), the factors of these efforts.
         """
         p, used = self._size, self._measured
         target = np.zeros((len(used), 1 + len(used)))

@@ -19,11 +19,13 @@ from ..scalar import is_number
 from .recording import Floats
 
 TURN = math.pi
-"""rad to either side of home: the position limits of a turning joint without any"""
+"""rad to either side of home: the position limits assumed for a turning joint without any"""
 RATE = {True: 1.0, False: 0.25}
-"""rad/s of a turning (True) and m/s of a sliding (False) joint without a rate limit"""
+"""The rate limit assumed where there is none: rad/s for turning joints (True), m/s for sliding
+ones"""
 RISE = 0.5
-"""s from rest to the largest rate: determines the acceleration limit where there is none"""
+"""s from rest to the largest rate, from which the acceleration limit is computed where there is
+none"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ class MotionLimits:
         """Tighter limits.
 
         Args:
-            margin: the share to take away from the position ranges and from every other limit.
+            margin: the fraction by which to reduce the position ranges and every other limit.
         """
         span = self.upper - self.lower
         room = np.where(np.isfinite(span), margin * span / 2, 0.0)
@@ -134,8 +136,8 @@ _KEYS = {
 
 
 def _moveit(mechanism: Mechanism, file: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
-    """By joint, the limits in the file. For those that it disables (`has_…: false`) the description
-    counts."""
+    """By joint, the limits in the file, without those that it does not enable (`has_…: true`), for
+    which the description counts."""
     name = Path(file).name
     try:
         content = plain(read_text(find(os.fspath(file))), name)

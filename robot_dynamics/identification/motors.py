@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts of motors and torques of joints, where a motor turns with several joints.
+"""Converts the efforts of motors to joint torques, where a motor is coupled to several joints.
 
-A motor that turns at the rate N_j·q̇ with the torque τ_j adds N_jᵀ τ_j to the joints' torques. The
-effort that is recorded with joint j is that of one motor, whose row N_j is scaled here by its own
-ratio to the joint: the effort, too, is taken at the joint.
+A motor that turns at the rate N_j·q̇ with the torque τ_j contributes N_jᵀ τ_j to the joint torques.
+The effort recorded with joint j is that of one motor, reflected to this joint: its row N_j is
+divided here by its gear ratio to joint j.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from ..mechanism import Mechanism, Rotor
 from .recording import Floats, Recording
 
 SINGULAR = 1e-9
-"""Ratio of singular values of the motors' rows below which they do not drive all joints"""
+"""Ratio of the smallest to the largest singular value of the motors' rows, below which they do not
+drive all joints"""
 SAME = 1e-9
-"""Relative difference of torques that are the same"""
+"""Relative difference up to which torques are the same"""
 
 
 def motor_rows(mechanism: Mechanism) -> Floats:
-    """(n, n): row j is the rate of joint j's motor by the joints' rates, 1 at joint j.
+    """(n, n): row j maps the joint rates to the rate of joint j's motor, scaled to 1 at joint j.
 
-    A joint's motor is the one that turns with it alone; else the one that is called as the joint;
-    else the only one of those that turn with it that is no other joint's.
+    A joint's motor is the one that is coupled to several joints and named after this one; else the
+    one that is coupled to it alone; else the one whose other joints all have other motors. The row
+    of a joint without a motor is that of the identity.
 
     Args:
         mechanism: an open chain.
 
     Raises:
-        InputError: it is not clear whose effort is recorded with a joint, or the motors do not
-            drive all joints.
+        InputError: it is not clear which motor's effort is recorded with a joint, or the motors do
+            not drive all joints.
     """
     joints = mechanism.joint_names
     motors: dict[str, Rotor] = {}
@@ -72,15 +74,15 @@ def motor_rows(mechanism: Mechanism) -> Floats:
 
 
 def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
-    """The recording with torques of joints, of one with those of motors at their joints.
+    """Convert a recording of motor efforts, each reflected to its joint, to one of joint torques.
 
     Args:
         recording: with joints named as in the description.
-        mechanism: with the recorded joints alone.
+        mechanism: with only the recorded joints.
 
     Raises:
-        InputError: as `motor_rows`; the robot has loops.
-        RecordingError: efforts that add up come in messages of their own.
+        InputError: as for `motor_rows`, or the robot has loops.
+        RecordingError: efforts that must be added come in separate messages.
     """
     if mechanism.loops:
         raise InputError(
@@ -112,15 +114,15 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
 
 
 def agreed_at_joints(recording: Recording, mechanisms: Sequence[Mechanism]) -> Recording:
-    """As `at_joints`, with the couplings of those mechanisms that describe any.
+    """Like `at_joints`, with the couplings of those mechanisms that describe any.
 
     Args:
         recording: with joints named as in the descriptions.
-        mechanisms: models of one robot, with the recorded joints alone.
+        mechanisms: models of one robot, with only the recorded joints.
 
     Raises:
-        InputError, RecordingError: as `at_joints`.
-        InputError: the couplings are not the same.
+        InputError, RecordingError: as for `at_joints`.
+        InputError: the couplings differ.
     """
     coupled = [each for each in mechanisms if any(len(rotor.ratios) > 1 for rotor in each.rotors)]
     first, *others = coupled or mechanisms[:1]

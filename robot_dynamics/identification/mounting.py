@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates the direction of gravity in the base frame: a robot may hang from a wall or a ceiling
-while its description stands on the floor.
+"""Estimates the direction of gravity in the base frame: a robot may be mounted on a wall or a
+ceiling although its description stands on the floor.
 
-The described bodies' torques depend linearly on gravity g. It is the least-squares solution of
+The described bodies' torques depend linearly on gravity g, which is the least-squares solution of
 
     τ = τ₀ + Σ g_k τ_k + friction
 
-where τ₀ are the torques without gravity and τ_k those of a unit of it along each axis. Only its
-direction is used, so the scale of the described masses does not matter. As it is no better than
-the described bodies, the axes of the base are other candidates.
+where τ₀ are the torques without gravity and τ_k those of unit gravity along each axis. Only the
+direction is used, so it hardly matters if all described masses are off by a factor. As this
+estimate is only as good as the described bodies, the axes of the base are candidates, too.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from .preparation import Samples
 from .recording import Floats
 
 STANDARD = 9.81
-"""m/s², where none is described"""
+"""m/s²: the magnitude if no gravity is described"""
 
 
 @dataclass(frozen=True)
 class Mounting:
-    """A base that seems to be mounted otherwise than described."""
+    """A base that appears to be mounted differently from the description."""
 
     gravity: tuple[float, ...]
     """(3,), m/s², in the base frame"""
     before: float
-    """Relative error of the best model with gravity as described, geometric mean over the joints"""
+    """Relative error of the best model with gravity as described, as a geometric mean over the
+    joints"""
     after: float
     """The same with this gravity"""
 
@@ -55,7 +56,7 @@ def gravities(mechanism: Mechanism, samples: Samples, measured: Floats) -> Float
 
     Args:
         mechanism: the described robot.
-        samples: motion of which all measured efforts may be used.
+        samples: motion in which all measured efforts are usable.
         measured: (n,), whether each joint's effort was measured.
     """
     q, qd, qdd = samples.q, samples.qd, samples.qdd
@@ -68,7 +69,7 @@ def gravities(mechanism: Mechanism, samples: Samples, measured: Floats) -> Float
         tau = samples.tau[:, j]
         own = np.column_stack([np.ones(len(q)), qd[:, j], np.sign(qd[:, j]), qdd[:, j]])
         columns = np.column_stack([*(each[:, j] - bare[:, j] for each in along), tau - bare[:, j]])
-        # less what the joint's own friction and rotor explain
+        # minus what the joint's own friction and rotor explain
         columns -= own @ np.linalg.lstsq(own, columns, rcond=None)[0]
         columns /= max(float(np.linalg.norm(tau)), np.finfo(float).tiny)
         A.append(columns[:, :3])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reduces recordings to normal equations, which add up over any number of recordings.
 
-Each recording is weighted according to its own residuals: as a whole, with their correlation time,
-by joint, with the noise variance, and by sample, with Tukey's biweight, which makes the fit robust
-against outliers.
+Each recording is weighted according to its own residuals: as a whole by their correlation time, by
+joint by the noise variance, and by sample by Tukey's biweight, which makes the fit robust against
+outliers.
 """
 
 from __future__ import annotations
@@ -27,40 +27,43 @@ FOLDS = 6
 CHUNK = 2048
 """Samples that are processed at a time"""
 BLOCK = 256
-"""Samples whose regressor fits into a core's cache"""
+"""Number of samples whose regressor fits into a core's cache"""
 PASSES = 5
 """Largest number of iterations of reweighting; three are usual"""
 SETTLED = 0.01
 """Relative change of the noise below which they end"""
 ENOUGH = 2400
-"""Samples from which the weights are determined"""
+"""Largest number of samples from which the weights are determined"""
 BIWEIGHT = 4.685
-"""Residual in standard deviations from which a sample has weight 0: 95 % efficient for Gaussian
+"""Residual in standard deviations beyond which a sample has weight 0: 95 % efficient for Gaussian
 noise"""
 ASSUMED = 0.1
-"""Share of a joint's RMS torque that is assumed as noise where residuals do not determine it"""
+"""Fraction of a joint's RMS torque that is assumed as noise where residuals do not determine it"""
 TAKEN = 0.1
-"""Share of a joint's degrees of freedom, beyond which a fit has taken too many for that"""
+"""Degrees of freedom of the fit over a joint's number of samples, beyond which residuals do not
+fully determine the noise"""
 FLOOR = 1e-6
-"""Share of a joint's RMS torque: lower bound of the noise's standard deviation. With less, data
-outweigh the description by more than the digits of a number, and the fit does not converge"""
+"""Lower bound of the noise's standard deviation, as a fraction of a joint's RMS torque. With less,
+the data outweigh the description by more than double precision can resolve, and the fit does not
+converge"""
 ROUNDING = 1e-11
-"""Share of a joint's squared torque; smaller squared errors are lost to rounding in the sums"""
+"""Fraction of a joint's squared torque; smaller squared errors are lost to rounding in the sums"""
 UNCORRELATED = 0.05
 """Autocorrelation of residuals below which samples count as independent"""
 NEAR = 32
-"""Lags up to which the autocorrelation is faster by itself than by Fourier transform"""
+"""Lags up to which the autocorrelation is faster to compute directly than by Fourier transform"""
 STRETCHES = 10
-"""Largest number of fits in search of stretched references; two to five are usual"""
+"""Largest number of fits in the search for stretched references; two to five are usual"""
 PULLED = 3.0
-"""Ratio of a joint's residuals without springs to those with springs, beyond which they are the
-torque of its spring; efforts in another unit give two"""
+"""Ratio of a joint's residuals without springs to those with springs, beyond which the joint has a
+spring; efforts in a wrong unit give two"""
 LOOSE = 1e-8
 """Weight of the description in the fit from which the search begins"""
 SAME = 0.2
 """Change of a reference's log det below which the search ends: 5 % in every direction"""
 RIDGE = 1e-10
-"""Ridge relative to each scalar's own information; keeps nearly collinear columns bounded"""
+"""Ridge relative to each scalar's own information; keeps the parameters of nearly collinear columns
+bounded"""
 
 
 Indices = Sequence[int] | NDArray[np.intp]
@@ -77,7 +80,7 @@ class Equations:
     square: Floats
     """(FOLDS,): Σ w τ²"""
     count: Floats
-    """(n,): number of samples by joint, divided by a correlation length"""
+    """(n,): sum of the samples' weights by joint, divided by a correlation length"""
     sigma: Floats
     """(n,), N·m or N: the residual's standard deviation, NaN where there are no efforts"""
 
@@ -86,8 +89,8 @@ class Equations:
 class NormalEquations:
     """Sums over weighted samples, by fold and joint; `a + b` are those of both.
 
-    The sums of a joint are over the k columns of its rows (`Unknowns.places`), so joints can be
-    reweighted later.
+    The sums are kept by joint, over the k columns of its rows (`Unknowns.places`), so that joints
+    can be reweighted later.
     """
 
     gram: Floats
@@ -97,14 +100,16 @@ class NormalEquations:
     square: Floats
     """(FOLDS, n): Σ w τ²"""
     count: Floats
-    """(n,): number of samples by joint, in all joints divided by the same correlation length"""
+    """(n,): sum of the samples' weights by joint, divided by a correlation length that is the same
+    for all joints"""
     noise: Floats
     """(n,): Σ count σ² by joint"""
     independent: Floats
-    """(n,): effective number of independent samples by joint, divided by its own"""
+    """(n,): effective number of independent samples by joint: the same, divided by the joint's own
+    correlation length"""
     pulled: Floats
-    """(n,): in how many recordings a spring explains most of what else is left of the joint's
-    torque"""
+    """(n,): number of recordings in which a spring explains most of the joint's torque that is
+    otherwise unexplained"""
 
     def __getstate__(self) -> dict[str, Any]:
         # most columns are 0 in the rows of most joints, and each matrix is symmetric
@@ -157,18 +162,18 @@ class NormalEquations:
             return np.asarray(np.sqrt(self.noise / self.count))
 
     def at_least(self, sigma: Floats) -> NormalEquations:
-        """The equations with as much noise or more.
+        """The equations with each joint's noise increased to this value if it is smaller.
 
         Args:
-            sigma: (n,), N·m or N: the least standard deviation.
+            sigma: (n,), N·m or N: the smallest standard deviation.
         """
         more = np.fmax(self.sigma, sigma)
         share = np.where(self.count > 0, (self.sigma / np.maximum(more, 1e-300)) ** 2, 1.0)
         return self._times(share, noise=self.noise / share)
 
     def worked(self, unknowns: Unknowns) -> Floats:
-        """(n,): √(Σ q̇² Σ τ²) of each joint's samples, the most that it may have worked; 0 if it
-        stands still or is not driven.
+        """(n,): √(Σ q̇² Σ τ²) of each joint's samples, an upper bound of its work; 0 if it stands
+        still or is not driven.
 
         Args:
             unknowns: the parameters' columns.
@@ -183,8 +188,8 @@ class NormalEquations:
         return np.asarray(np.sqrt(squares) * np.nan_to_num(self.sigma) ** 2)
 
     def honest(self) -> NormalEquations:
-        """The equations whose information gives an estimate's deviations: each joint's samples
-        count as many as are independent."""
+        """The equations from whose information standard deviations are computed: each joint's
+        samples count as its effective number of independent ones."""
         share = np.where(self.count > 0, self.independent / np.maximum(self.count, 1e-300), 0.0)
         return self._times(share, count=self.independent, noise=self.noise * share)
 
@@ -211,7 +216,7 @@ class NormalEquations:
         return Equations(gram, moment, self.square @ share, self.count, sigma)
 
     def bent(self, unknowns: Unknowns, covariance: Floats) -> Floats:
-        """The fit's degrees of freedom (n,) that each joint's samples account for.
+        """The degrees of freedom (n,) that the fit takes from each joint's samples.
 
         Args:
             unknowns: the parameters' columns.
@@ -227,16 +232,16 @@ class NormalEquations:
         )
 
     def misfit(self, unknowns: Unknowns, x: Floats, bent: Floats | float = 0.0) -> Floats:
-        """The squared error (n,) of x (p,) over what the assumed noise variance predicts; at least
-        1.
+        """The squared error (n,) of x (p,) over that expected from the assumed noise variance; at
+        least 1.
 
         An error that may be due to rounding counts as 1.
 
         Args:
             unknowns: the parameters' columns.
             x: (p,), the parameters.
-            bent: (n,), the degrees of freedom of the fit to x; they are subtracted from the numbers
-                of samples, up to half of these.
+            bent: (n,), the degrees of freedom that the fit takes from each joint; they are
+                subtracted from its number of samples, but at most half of that.
         """
         out = np.ones(len(self.count))
         G, g, square = self.gram.sum(axis=0), self.moment.sum(axis=0), self.square.sum(axis=0)
@@ -259,7 +264,7 @@ class _Weighting:
     x: Floats
     """(p,): the fit to which the residuals belong"""
     pulled: Floats
-    """(n,): 1 for joints whose springs are part of it, else 0"""
+    """(n,): 1 for joints whose springs are part of the fit, else 0"""
 
     def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
         """The weights (k, n), in units of 1/sigma²."""
@@ -292,9 +297,9 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
             count += (weights * weighting.sigma**2).sum(axis=0)
     for j, felt, G, g in sums.by_joint():
         gram[:, j, felt[:, None], felt], moment[:, j, felt] = G, g
-    # correlated residuals: all samples within the correlation time count as one. What correlates
-    # them is mostly the model's error, which says nothing about how well a joint was measured: the
-    # fit weighs all joints by the same length
+    # correlated residuals: all samples within the correlation time count as one. The correlation is
+    # mostly due to the model's error, which says nothing about how well a joint was measured, so
+    # the fit uses the same correlation length for all joints
     lengths = np.array([max(1.0, _correlation(each)) for each in np.concatenate(missed).T])
     used = count > 0
     share = 1.0 / float(np.exp(np.log(lengths[used]).mean())) if used.any() else 1.0
@@ -305,11 +310,12 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
 
 
 def quietest(unknowns: Unknowns, recordings: Sequence[NormalEquations]) -> Floats:
-    """The least noise (n,) that is assumed in a recording, N·m or N.
+    """The smallest noise (n,) that is assumed in a recording, N·m or N.
 
-    A recording's own fit tells little of a joint's noise if the joint is not driven: without bodies
-    and friction it needs no torque, either. So the noise is no less than its median over the
-    recordings, weighted with how much the joint works in them; of two medians the smaller one.
+    If a joint is not driven, a recording's own fit says little about its noise: without bodies and
+    friction the joint needs no torque either, and all residuals vanish. The noise is therefore at
+    least its median over the recordings, weighted by the joint's work in them; of two medians it is
+    the smaller one.
 
     Args:
         unknowns: the parameters' columns.
@@ -325,8 +331,8 @@ def quietest(unknowns: Unknowns, recordings: Sequence[NormalEquations]) -> Float
 
 
 class Rows:
-    """The equations of some samples. A joint's friction appears in that joint's rows only, a
-    shaft's in those of all joints that turn it."""
+    """The equations of some samples. A joint's friction appears only in that joint's rows, a
+    shaft's in those of all joints coupled to it."""
 
     def __init__(self, unknowns: Unknowns, samples: Samples):
         self.unknowns = unknowns
@@ -334,9 +340,10 @@ class Rows:
         self.places = [
             places[felt] for places, felt in zip(unknowns.places, self.felt, strict=True)
         ]
-        """By joint, the columns that are not 0 in its rows"""
+        """By joint, the columns that can be nonzero in its rows"""
         self.tau: Floats = samples.tau.copy()
-        # [Y_j own τ], with the independent columns Y_j; all columns that affect joint j are Y_j T_j
+        # [Y_j own τ], with the independent columns Y_j of bodies and rotors; all such columns that
+        # affect joint j are Y_j T_j
         self._spread = [T for _, T in unknowns.independent]
         self._equations = [
             np.empty((len(samples), len(T) + unknowns.width + 1)) for T in self._spread
@@ -401,8 +408,8 @@ class Sums:
             self._halves[j][fold] += half
 
     def by_joint(self) -> Iterator[tuple[int, NDArray[np.intp], Floats, Floats]]:
-        """(j, columns, Aᵀ W A (folds, …), Aᵀ W τ (folds, …)) of each joint, in those of its
-        `places` that act on it."""
+        """(j, columns, Aᵀ W A (folds, …), Aᵀ W τ (folds, …)) of each joint; the columns are indices
+        into its `places`, of those that can be nonzero."""
         for j, half in self._halves.items():
             whole = half + half.swapaxes(1, 2)
             k = np.arange(whole.shape[1])
@@ -423,12 +430,12 @@ class Sums:
 
 
 def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighting:
-    """Noise and outliers, by refitting this recording alone, on a subset of its samples if it is
-    long.
+    """Noise and outliers, from a robust fit to this recording alone, with a subset of its samples
+    if it is long.
 
-    Without springs, as these would explain efforts in another unit, except at joints whose
-    residuals in the second halves of the stretches a spring fitted to the first halves reduces so
-    much that they are its torque.
+    Springs are left out, as they would explain efforts in a wrong unit. The exception is a joint at
+    which a spring fitted to the first halves of the stretches reduces the residuals in the second
+    halves by more than `PULLED`.
     """
     step = max(1, -(-sum(map(len, prepared.stretches)) // ENOUGH))
     thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
@@ -440,7 +447,7 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
     x, sigma, weights, _ = robust(prior, rows, usable, springs)
 
     def unseen(held: Indices) -> Floats:
-        """The residuals (n,) of the second halves."""
+        """The median absolute residuals (n,) in the second halves."""
         x = fitted(gram, moment, prior, held)
         residual = np.abs(np.concatenate([each.residual(x) for each in rows]))
         others = zip(residual.T, (usable & ~first).T, strict=True)
@@ -455,13 +462,13 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
         held = springs[~pulled[: len(springs)]]
         x, sigma, weights, _ = robust(prior, rows, usable, held)
     level = _level(rows, usable)
-    # the more degrees of freedom the fit takes, the less its residuals tell of the noise
+    # the more degrees of freedom the fit takes, the less its residuals say about the noise
     count = np.maximum((weights * sigma**2).sum(axis=0), 1.0)
     most = np.array([len(bodies) + unknowns.width for bodies, _ in unknowns.independent])
     if (most > TAKEN * count).any():
         taken = _degrees(prior, rows, weights, held) / count
         sigma = np.hypot(sigma, ASSUMED * level * np.sqrt(np.maximum(taken - TAKEN, 0.0)))
-    # static friction may take any part of the torque of a joint that stands still
+    # static friction may carry any part of the torque of a joint that stands still
     squares = sum((each.qd**2).sum(axis=0) for each in thin)
     for j, name in enumerate(unknowns.joints):
         if stands_still(unknowns.mechanism, name, squares[j], len(usable)):
@@ -470,8 +477,8 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
 
 
 def _degrees(prior: Prior, rows: list[Rows], weights: Floats, held: Indices) -> Floats:
-    """The degrees of freedom (n,) that a fit takes from each joint's residuals: tr(Yᵀ W Y C) of the
-    joint's equations, with the covariance C of all parameters.
+    """The degrees of freedom (n,) that a fit takes from each joint's residuals: tr(Yᵀ W Y C), with
+    the joint's equations and the covariance C of all parameters.
 
     Args:
         prior, rows, held: as for `robust`.
@@ -528,8 +535,8 @@ def robust(
         rows: the equations.
         usable: (k, n), which efforts to use.
         held: as for `approached`.
-        start: (k, n), initial weights in units of 1/sigma², with which one iteration is enough;
-            None: several iterations.
+        start: (k, n), initial weights in units of 1/sigma², from which only one iteration is made;
+            None: start from equal weights, with several iterations.
 
     Returns: x (p,), sigma (n,), weights (k, n) in units of 1/sigma², residuals (k, n).
     """
@@ -553,8 +560,8 @@ def robust(
 
 
 def fitted(gram: Floats, moment: Floats, prior: Prior, held: Indices) -> Floats:
-    """The regularised fit x (p,) to this recording alone, without constraints of physical
-    consistency; `held` as for `approached`."""
+    """The regularised fit x (p,) without constraints of physical consistency; arguments as for
+    `approached`."""
     return approached(gram, moment, prior, held)[0]
 
 
@@ -568,14 +575,14 @@ def approached(
         gram: (p, p), the normal matrix.
         moment: (p,), its right-hand side.
         prior: the described bodies.
-        held: the columns, behind those of bodies, whose parameters are kept at 0: springs, which
-            would take the bodies' weight, and explain efforts in another unit.
+        held: columns, after those of the bodies, whose parameters are kept at 0: springs, which
+            would take over the bodies' weight, and explain efforts in a wrong unit.
     """
     block, free = 10 * len(prior.bodies), np.delete(np.arange(len(gram)), held)
     x, gram, moment = np.zeros(len(gram)), gram[np.ix_(free, free)], moment[free]
     tightness = RIDGE * np.diag(gram)[block:]
     tightness = np.maximum(tightness, RIDGE * max(float(tightness.max(initial=0.0)), 1e-12))
-    # the scalars s eliminated: (A - Bᵀ D⁻¹ B) φ = a - Bᵀ D⁻¹ b
+    # eliminate the scalars s: (A - Bᵀ D⁻¹ B) φ = a - Bᵀ D⁻¹ b
     B = gram[block:, :block]
     Z = solved(gram[block:, block:] + np.diag(tightness), np.column_stack([moment[block:], B]))
     A, right = gram[:block, :block] - B.T @ Z[:, 1:], moment[:block] - B.T @ Z[:, 0]
@@ -584,8 +591,8 @@ def approached(
     mean = prior.mean[:block]
 
     def bodies(near: Prior, weight: float) -> Floats:
-        # with a Gaussian prior, so that they need not be consistent; its mean is the description,
-        # to which bodies return where the recording does not determine them
+        # with a Gaussian prior, so that they need not be physically consistent; its mean is the
+        # description, to which bodies return where the recording does not determine them
         H = near.curvature(weight)[:block, :block]
         return solved(A + H, right + H @ mean)
 
@@ -600,7 +607,8 @@ def approached(
 
 
 def _median(values: Floats) -> float:
-    """The median of values (k,); numpy's takes longer to check its arguments than to find it."""
+    """The median of values (k,); NumPy's spends more time on checking its arguments than on finding
+    it."""
     middle = len(values) // 2
     if len(values) % 2:
         return float(np.partition(values, middle)[middle])
@@ -608,8 +616,8 @@ def _median(values: Floats) -> float:
 
 
 def _correlation(residual: Floats) -> float:
-    """The residual's correlation length in samples: 1 + 2 Σ ρ_k up to where ρ first falls below
-    0.05."""
+    """The residual's correlation length in samples: 1 + 2 Σ ρ_k over the lags k before ρ first
+    falls below 0.05, but less than a quarter of the samples."""
     n = len(residual)
     energy = float(residual @ residual)
     if n < 8 or energy == 0:
@@ -632,7 +640,7 @@ def _correlation(residual: Floats) -> float:
 
 
 def _folded(prepared: Prepared) -> Iterator[tuple[int, Samples]]:
-    """(fold, samples): each fold is one part of the time."""
+    """(fold, samples): each fold is one contiguous part of the time."""
     total = sum(map(len, prepared.stretches))
     bounds = np.linspace(0, total, FOLDS + 1).round().astype(int)
     done = 0

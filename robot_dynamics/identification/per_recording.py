@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes one recording: prepares it, then reduces it or evaluates a fit on it."""
+"""Processes one recording: prepares it, then reduces it, tests it, or evaluates a fit on it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from .unknowns import Unknowns, match
 from .zeros import Linearised, ZeroEquations, equations
 
 HELD_OUT = 1 / 3
-"""Share of each recording, at its end, that is held out if no validation recordings are given"""
+"""Fraction of each recording, at its end, that is held out if no validation recordings are given"""
 SHOWN = 6000
-"""Samples of a recording that are kept for plots"""
+"""Number of samples of a stretch that are kept for plots, about"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,21 +76,21 @@ class Work:
     payload: str | None
     cutoff: float | None
     held_out: float
-    """Share of each recording, at its end, that is held out"""
+    """Fraction of each recording, at its end, that is held out"""
     cache: PreparedCache | None
-    """None: the recordings are prepared anew for each pass"""
+    """None: the recordings are prepared again in each pass"""
     position_offset: Mapping[str, float] = field(default_factory=dict)
     filters: tuple[SharedFilter, ...] = ()
-    """The filters of recordings that chose them together (by `place`), or are like these"""
+    """Filters chosen from several recordings, for these and for similar ones"""
     quietest: Mapping[str, float] = field(default_factory=dict)
-    """By joint, N·m or N: the least noise that is assumed in a recording"""
+    """By joint, N·m or N: the smallest noise that is assumed in a recording"""
     motor_efforts: bool = False
     """Whether efforts are those of motors (see `motors`)"""
     wanted: float | None = None
     """Hz, the cut-off of the recordings that are fitted (infinite: not filtered), which `judges`
-    take if it is as good as their own"""
+    use if it is as good as their own"""
     judges: frozenset[str] = frozenset()
-    """The recordings that only validate, by `place`"""
+    """The recordings used only for validation, by `place`"""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_unknowns": {}}
@@ -100,11 +100,11 @@ class Work:
         return {}
 
     def least(self, joints: tuple[str, ...]) -> Floats:
-        """(n,): the least noise of these joints, N·m or N."""
+        """(n,): the smallest noise of these joints, N·m or N."""
         return np.array([self.quietest.get(joint, 0.0) for joint in joints])
 
     def unknowns(self, joints: tuple[str, ...]) -> Unknowns:
-        """The parameters to identify if these joints were recorded."""
+        """The parameters to identify from recordings of these joints."""
         if joints not in self._unknowns:
             self._unknowns[joints] = Unknowns.of(match(self.mechanism, joints)[0], self.payload)
         return self._unknowns[joints]
@@ -185,7 +185,7 @@ class Excerpt:
 
     work: Work
     most: int
-    """Samples, about"""
+    """Number of samples to read, about"""
 
     def __call__(self, source: Source) -> Even:
         return self.work.usable(self.work.raw(source)).excerpt(self.most)
@@ -282,14 +282,14 @@ class Sway:
 
 @dataclass(frozen=True, eq=False)
 class MixedTest:
-    """Finds the columns that are mixed up in a recording, or another mounting of the base."""
+    """Finds columns that are mixed up in a recording, or a different mounting of the base."""
 
     work: Work
     joints: tuple[str, ...]
     sprung: frozenset[str]
     """The joints with a clear spring"""
     factors: Mapping[str, float]
-    """By joint, factors that may explain its efforts otherwise"""
+    """By joint, the suspected factors, which may explain its efforts instead"""
 
     def __call__(self, source: Source) -> Mixed | Mounting | None:
         seen, _ = self.work.parts(self.work.prepared(source, self.joints))
@@ -328,7 +328,7 @@ class Show:
 
 
 def place(source: Source) -> str:
-    """What tells a recording from others, in every process."""
+    """The name that identifies a recording in every process."""
     found = located(source)
     return found.source if isinstance(found, Recording) else found
 
@@ -336,13 +336,14 @@ def place(source: Source) -> str:
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread, so that rounding does not depend on a process's number of cores."""
     found = _thread_pools()
-    # the results differ only by rounding
+    # without threadpoolctl the results differ only by rounding
     return nullcontext() if found is None else found.limit(limits=1, user_api="blas")
 
 
 @cache
 def _thread_pools() -> Any:
-    """The controller of the process's BLAS, found once; None: threadpoolctl is not installed."""
+    """The controller of the process's BLAS threads, created once; None: threadpoolctl is not
+    installed."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

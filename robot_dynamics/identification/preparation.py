@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts a recording to samples (q, qd, qdd, tau) to which a model can be fitted.
 
-Each evenly sampled stretch is filtered forwards and backwards (zero phase), differentiated, cut at
-its ends, and decimated to the filter's bandwidth.
+Each evenly sampled stretch is filtered forwards and backwards (zero phase), differentiated, trimmed
+at its ends, and decimated to the filter's bandwidth.
 """
 
 from __future__ import annotations
@@ -35,36 +35,38 @@ from .stamps import even_stretches
 ORDER = 4
 """Order of the Butterworth filter, which is applied forwards and backwards"""
 WHOLE = 0.4
-"""Share of the sampling rate; with a cut-off beyond it nothing is filtered"""
+"""Fraction of the sampling rate; with a cut-off from there on nothing is filtered"""
 THINNING = 10.0
 """Samples kept per period of the cut-off frequency; more add no information"""
 SHORTEST = 1.0
 """s of motion; shorter stretches are left out"""
 EXCERPT = 20.0
-"""s: parts of long recordings from which the cut-off is chosen"""
+"""s: length of the parts of a long recording from which the cut-off is chosen"""
 RESTING = 0.02
-"""Share of a joint's largest rate, below which it is at rest"""
+"""Fraction of a joint's largest rate, below which it is at rest"""
 LONGEST_REST = 0.3
-"""s; longer rests of all joints are left out"""
+"""s; longer rests are left out: samples if all joints rest, otherwise the efforts of those that
+do"""
 NOISIER = 2.0
 """Ratio of the noise of recorded rates to that of position differences, beyond which the latter are
 used"""
 SLOW = 5.0
 """Hz: below this sampling rate, the unit of time is questioned"""
 MOSTLY = 0.9
-"""Share of the samples that have to have a rate"""
+"""Fraction of the samples that must have a recorded rate"""
 MATCH = 0.1
 """Relative deviation of recorded rates from position differences, beyond which the latter are
 used"""
 FEWEST = 30
-"""Samples of a stretch from which on its rates are compared"""
+"""Smallest number of samples of a stretch whose rates are compared"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
-"""rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons"""
+"""rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons; larger values are
+implausible"""
 SATURATED = 5
-"""Consecutive samples at the largest or smallest effort that indicate saturation, as a multiple of
-those at other values: 1 unless efforts are coarse, or sampled faster than they are measured"""
+"""Number of consecutive samples at the largest or smallest effort that indicates saturation, as a
+multiple of that at other values: 1 unless efforts are coarse, or sampled faster than measured"""
 USUAL = 0.9
-"""Share of the runs of equal efforts that are no longer than usual"""
+"""Quantile of the lengths of runs of equal efforts that is the usual length"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,7 @@ class Smoothing:
         """Filter signals (c, m), one in each row."""
         from scipy.signal import sosfilt
 
-        # scipy's sosfiltfilt, for which the start must be solved for in every call
+        # like SciPy's sosfiltfilt, which computes the initial state anew in every call
         pad = self.pad
         before, after = 2 * x[:, :1] - x[:, pad:0:-1], 2 * x[:, -1:] - x[:, -2 : -pad - 2 : -1]
         y = np.concatenate([before, x, after], axis=1)
@@ -105,7 +107,7 @@ class Smoothing:
 
 @dataclass(frozen=True, eq=False)
 class _Smoothings(Smoothing):
-    """The filters of several stretches, one after the other in the rows of `qd`."""
+    """The filters of several stretches, which follow each other in the rows of `qd`."""
 
     parts: tuple[Smoothing, ...] = ()
 
@@ -133,8 +135,8 @@ class Samples:
     usable: NDArray[np.bool_]
     """(k, n): whether the effort may be used"""
     friction: Floats | None = None
-    """(k, n, RAW): the friction columns, filtered like the effort: the smoothed step where a joint
-    changes direction must not be mistaken for friction. None: not filtered"""
+    """(k, n, RAW): the friction columns, filtered like the effort, in which the filter smooths the
+    step of dry friction where a joint reverses. None: not filtered"""
     smoothing: Smoothing | None = None
     place: NDArray[np.intp] | None = None
     """(k,): indices of these samples in the rows of `smoothing`"""
@@ -143,7 +145,7 @@ class Samples:
         return len(self.time)
 
     def rows(self, chosen: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Samples:
-        """These samples alone."""
+        """Only these samples."""
         return Samples(
             self.time[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen],
             self.tau[chosen], self.unfiltered[chosen], self.usable[chosen],
@@ -152,7 +154,7 @@ class Samples:
         )  # fmt: skip
 
     def columns(self, chosen: list[int]) -> Samples:
-        """These joints alone, in this order."""
+        """Only these joints, in this order."""
         return Samples(
             self.time, self.q[:, chosen], self.qd[:, chosen], self.qdd[:, chosen],
             self.tau[:, chosen], self.unfiltered[:, chosen], self.usable[:, chosen],
@@ -164,7 +166,7 @@ class Samples:
 
     @property
     def sharp(self) -> Samples:
-        """The samples as if they had not been filtered: friction has steps."""
+        """The samples without filtered friction columns: friction has steps."""
         return replace(self, friction=None, smoothing=None, place=None)
 
     def blurred(self, friction: Callable[[Floats], Floats]) -> Floats:
@@ -215,8 +217,8 @@ class Choice:
     candidates: Floats
     """(c,), Hz, ascending; infinite: not filtered"""
     errors: Floats
-    """(c, n): RMS prediction error with each candidate over the smallest one; NaN: not
-    comparable"""
+    """(c, n): RMS prediction error with each candidate, relative to the smallest one; NaN: the
+    joint has no usable effort; infinite: not compared"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,9 +236,9 @@ class Prepared:
     cutoff: float | None
     """Hz; None: not filtered"""
     notes: tuple[str, ...]
-    """What was found and done, one line each"""
+    """What was found and how it was handled, one line each"""
     choice: Choice | None = None
-    """How the cut-off was chosen; None: it was given, or other recordings chose it"""
+    """How the cut-off was chosen; None: it was given, or chosen from other recordings"""
 
     @property
     def duration(self) -> float:
@@ -247,7 +249,7 @@ class Prepared:
         """(the first part, the last part) of the samples.
 
         Args:
-            fraction: the last part's share.
+            fraction: the last part, as a fraction of all samples.
         """
         total = sum(map(len, self.stretches))
         first: list[Samples] = []
@@ -278,7 +280,11 @@ class Even:
     notes: tuple[str, ...]
 
     def first(self, share: float) -> Even:
-        """The first part of its time."""
+        """The first part of the samples.
+
+        Args:
+            share: this part, as a fraction of all samples.
+        """
         left, pieces = round(share * sum(len(time) for time, _ in self.pieces)), []
         for time, each in self.pieces:
             if left > 0:
@@ -287,7 +293,8 @@ class Even:
         return replace(self, pieces=tuple(pieces))
 
     def excerpt(self, most: int) -> Even:
-        """At most about `most` samples: parts of `EXCERPT`, evenly spread over its time."""
+        """About `most` samples or fewer: parts of about `EXCERPT` seconds, evenly spread over the
+        recording."""
         total = sum(len(time) for time, _ in self.pieces)
         if total <= most:
             return self
@@ -301,7 +308,7 @@ class Even:
         return replace(self, pieces=tuple(pieces))
 
     def left(self, cutoff: float) -> float:
-        """The share of its samples that a filter leaves.
+        """The fraction of its samples that a filter's transients leave.
 
         Args:
             cutoff: Hz.
@@ -311,7 +318,7 @@ class Even:
         return sum(k - 2 * spoiled for k in counts if k > 3 * spoiled) / max(sum(counts), 1)
 
     def filtered(self, cutoff: float | None, rests: bool = False) -> Prepared:
-        """Filter, differentiate, cut at the ends, and decimate.
+        """Filter, differentiate, trim at the ends, and decimate.
 
         Args:
             cutoff: Hz; None: not filtered.
@@ -344,7 +351,7 @@ class Even:
 
 
 def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = ()) -> Even:
-    """Resample these joints' states on even time grids, with rates for every joint.
+    """Resample these joints' states to even time grids, with rates for every joint.
 
     Args:
         recording: with joints named as in the description.
@@ -487,7 +494,8 @@ def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str])
 
 
 def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
-    """The stream without meaningless efforts, and the joints whose efforts are meaningful."""
+    """The stream without the efforts of joints at which all are missing or 0, and the other
+    joints."""
     for j, name in enumerate(stream.names):
         if not np.isfinite(stream.position[:, j]).any():
             raise RecordingError(f"{source}: no position of {name} is a number", name=source)
@@ -525,7 +533,8 @@ def _check_motion(pieces: list[tuple[Floats, Stream]], source: str, notes: Seque
 
 
 def _unusable(source: str, words: str, notes: Sequence[str]) -> RecordingError:
-    """The error for a recording of which too little is left; the notes say where the rest went."""
+    """The error for a recording of which too little is left; the notes say what happened to the
+    rest."""
     why = f" ({'; '.join(notes)})" if notes else ""
     return RecordingError(f"{source}: {words}{why}", name=source)
 
@@ -548,9 +557,9 @@ def differences(values: Floats, period: float) -> Floats:
 def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> list[Stream]:
     """The streams with rates for every joint.
 
-    Recorded rates are kept if in all streams together they agree with the positions and are not
-    much noisier than their differences; otherwise, and where single ones are missing, the
-    differences of the positions are used.
+    A joint's recorded rates are kept if, in all streams together, they agree with the positions and
+    are not much noisier than the differences of these. Otherwise, and where single rates are
+    missing, the differences are used.
     """
     names = streams[0].names
     own = [differences(each.position, 1.0 / rate) for each in streams]
@@ -594,7 +603,7 @@ def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> lis
 
 @lru_cache(maxsize=64)
 def _butter(*arguments: Any, **options: Any) -> Any:
-    """scipy's Butterworth filter, designed once."""
+    """SciPy's Butterworth filter, designed only once."""
     from scipy.signal import butter
 
     return butter(*arguments, **options)
@@ -602,7 +611,7 @@ def _butter(*arguments: Any, **options: Any) -> Any:
 
 def _miss(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
     """(n,): relative deviation of recorded from derived rates, (k, n) each, below a tenth of the
-    Nyquist frequency, where motion is."""
+    Nyquist frequency, where the motion is."""
     from scipy.signal import filtfilt
 
     n = derived[0].shape[1]
@@ -618,8 +627,8 @@ def _miss(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
 
 
 def _noise(rates: Sequence[Floats]) -> Floats:
-    """(n,): RMS of (k, n) each between a tenth and a quarter of the sampling rate, where numerical
-    differences are accurate."""
+    """(n,): RMS of rates, (k, n) each, between a tenth and a quarter of the sampling rate, where
+    numerical differences are still fairly accurate."""
     from scipy.signal import sosfiltfilt
 
     sections = _butter(2, (0.2, 0.5), "band", output="sos")
@@ -646,7 +655,7 @@ def filtered(
         stream: the values on this even grid.
         cutoff: Hz; None: not filtered.
         turns: whether each joint turns; the others slide.
-        kept: indices of the samples to keep; None: decimated to the filter's bandwidth, without the
+        kept: indices of the samples to keep; None: decimate to the filter's bandwidth, without the
             ends that its transients affect.
     """
     period = float(time[1] - time[0])
@@ -682,7 +691,7 @@ def filtered(
 
 
 def _spoiled(cutoff: float, period: float) -> int:
-    """The number of samples on either side that are a filter's transients."""
+    """The number of samples at either end that a filter's transients affect."""
     return max(3, math.ceil(1.0 / (cutoff * period)))
 
 
@@ -694,7 +703,7 @@ def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floa
         if not rate.all():
             signals[:] = smooth.signals(columns)
             continue
-        # F(1) = 1, and F(1 where qd > 0) + F(1 where qd < 0) = 1 where qd is never 0
+        # F(1) = 1, and F(1 where qd > 0) + F(1 where qd < 0) = 1 if qd is never 0
         told = np.delete(np.arange(STIFFNESS), [BACKWARDS, OFFSET])
         signals[told] = smooth.signals(columns[told])
         signals[OFFSET] = 1.0
@@ -722,8 +731,8 @@ def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floa
 def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
     """(k, n): False where an effort remains at its extreme far longer than at other values.
 
-    A peak of coarse efforts remains there, too, but at most five times as long as at the next value
-    on either side: efforts pass that value as on a parabola, not as they run into a limit.
+    At a peak, coarsely quantised efforts remain at their extreme, too, but at most five times as
+    long as at the next value on either side, as on a parabola; at a limit they stop abruptly.
     """
     usable = np.ones(tau.shape, dtype=bool)
     for j, column in enumerate(tau.T):
@@ -737,8 +746,8 @@ def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
 
 
 def _is_limit(efforts: Floats, extreme: float) -> bool:
-    """Whether efforts (k,) remain at their extreme for `SATURATED` times as long as at the values
-    before and after, and as elsewhere in most places."""
+    """Whether efforts (k,) remain at their extreme `SATURATED` times as long as at the values
+    before and after, and as is usual at other values."""
     begin = np.flatnonzero(np.r_[True, np.diff(efforts) != 0])
     runs = np.diff(np.r_[begin, len(efforts)])
     top = efforts[begin] == extreme
@@ -748,7 +757,7 @@ def _is_limit(efforts: Floats, extreme: float) -> bool:
 
 
 def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
-    """False also within `width` samples of a False."""
+    """`usable`, made False within `width` samples of every False."""
     if usable.all():
         return usable
     from scipy.ndimage import binary_erosion
@@ -760,8 +769,8 @@ def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
 
 
 def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
-    """Leave out samples in which the robot is at rest, and efforts of joints that are, as static
-    friction may take any part of these; note what cannot be used."""
+    """Leave out samples in which the robot is at rest, and efforts of single joints at rest, of
+    which static friction may carry any part; note what cannot be used."""
     speeds = np.abs(np.concatenate([each.qd for each in prepared.stretches]))
     fastest = speeds.max(axis=0)
     stretches, resting, total = [], 0.0, 0.0
@@ -772,7 +781,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
         resting += float((~keep).sum()) * each.period
         total += len(each) * each.period
         saturated += (~each.usable[keep]).sum(axis=0) * each.period
-        # of a joint that never moves there is nothing else
+        # a joint that never moves has no other efforts
         quiet = (np.abs(each.qd) <= RESTING * fastest) & (fastest > 1e-3)
         at_rest = [_long(own, each.period) for own in quiet.T]
         kept = replace(each, usable=each.usable & ~np.transpose(at_rest))
@@ -789,7 +798,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
 
 
 def _long(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
-    """Samples (k,) that belong to rests of more than `LONGEST_REST`."""
+    """Whether samples (k,) belong to rests of more than `LONGEST_REST`."""
     edges = np.flatnonzero(np.diff(np.r_[0, still.astype(int), 0]))
     found = np.zeros(len(still), dtype=bool)
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
@@ -801,7 +810,7 @@ def _long(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
 def at_any_place(
     friction: Callable[[Floats, Floats, Floats], Floats],
 ) -> Callable[[Floats], Floats]:
-    """Turn a torque function of (q, qd, qdd) into one of the rates (k, n) alone, for friction."""
+    """Turn a friction function of (q, qd, qdd) into one of the rates (k, n) alone, at q = 0."""
 
     def of_rates(qd: Floats) -> Floats:
         still = np.zeros_like(qd)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of prepared recordings on disk, so that later passes need not prepare them again."""
+"""A cache of prepared recordings on disk, so that later passes do not prepare them again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key = tuple[str | os.PathLike[str] | Recording, tuple[str, ...] | None]
 class PreparedCache:
     """Prepared recordings in a temporary folder that is deleted on exit.
 
-    A pickled copy, in another process of this machine, has the same folder. It keeps only
+    A pickled copy, in another process on this machine, uses the same folder. It keeps only
     recordings that are files, since a recording in memory has no name that all processes know.
 
     Args:
@@ -43,7 +43,7 @@ class PreparedCache:
         return {"_path": self._path, "_room": self._room, "_is_copy": True}
 
     def put(self, key: Key, prepared: Prepared) -> None:
-        """Keep a prepared recording if there is room."""
+        """Keep a prepared recording under this key if there is room."""
         path = self._file(key)
         if path is None or path.exists():
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how well the motion excites the parameters, and warns where it is not enough."""
+"""Measures how well the motion excites the parameters, and warns where a result is doubtful."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .recording import Floats
 from .unknowns import Unknowns
 
 STATES = 400
-"""Random states that represent all motion of which the robot is capable"""
+"""Number of random states that represent all motion of which the robot is capable"""
 RANK = 1e-9
-"""Share of the largest eigenvalue; combinations with smaller ones are not identifiable by any
-motion"""
+"""Fraction of the largest eigenvalue; combinations of parameters with smaller ones are not
+identifiable by any motion"""
 ENOUGH = 0.75
-"""Share of the identifiable combinations that the motion should determine"""
+"""Fraction of the identifiable combinations that the motion should determine"""
 TURNS = 4 * np.pi
-"""rad: positions of a joint without limits that span more are doubted if torques are not
+"""rad: positions of a joint without limits that span more are doubted if the torques are not
 explained"""
 MISSED = 0.1
 """Relative torque error beyond which they are not explained"""
@@ -33,11 +33,11 @@ FAR_OFF = 5.0
 """Ratio of the identified bodies' torques to the described ones', or its inverse, beyond which the
 efforts' unit is doubted"""
 WEIGHTLESS = 1 / 3
-"""Gravity torques of the identified bodies over the described ones', as a share of the same ratio
-of Coriolis torques, below which the efforts seem to leave gravity out; inertia torques would be
-those of rotors, too"""
+"""Ratio of the identified bodies' gravity torques to the described ones', relative to the same
+ratio of their Coriolis torques, below which the efforts seem to leave gravity out. Inertia torques
+are not compared, as rotors contribute to them, too"""
 LITTLE = 0.5
-"""Share of the torque; a model with a larger error explains little"""
+"""Fraction of the torque; a model with a larger error explains little"""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Excitation:
     identifiable: int
     """Number of identifiable combinations of parameters"""
     told: float
-    """How many of these the motion determines; the others are given by the description"""
+    """Number of these that the motion determines; the others are given by the description"""
     condition: float
     """Condition number of the regressor, with the parameters in units of their prior standard
     deviations"""
@@ -91,7 +91,7 @@ def _units(fit: Fit) -> Floats:
 
 
 def _possible(fit: Fit) -> Floats:
-    """(p, p): the information that all motions together would provide."""
+    """(p, p): the information that motion through random states would provide."""
     unknowns = fit.unknowns
     q, qd, qdd = _states(fit)
     rows = _rows(unknowns, q, qd, qdd)
@@ -135,7 +135,7 @@ def driving(fit: Fit) -> Iterator[str]:
 
 
 def far_off(mechanism: Mechanism, lowest: Floats, highest: Floats) -> Iterator[str]:
-    """A line for each joint whose positions are beyond its limits by more than its whole range.
+    """A line for each joint whose positions exceed its limits by more than its whole range.
 
     Args:
         mechanism: the robot as described.
@@ -160,8 +160,8 @@ def far_off(mechanism: Mechanism, lowest: Floats, highest: Floats) -> Iterator[s
 def many_turns(
     mechanism: Mechanism, lowest: Floats, highest: Floats, missed: Floats
 ) -> Iterator[str]:
-    """A line for each joint without limits whose positions span several turns, as a wheel's may,
-    if the torques are not explained.
+    """A line for each joint without limits whose positions span more than `TURNS`, if the torques
+    are not explained; a wheel's positions may.
 
     Args:
         mechanism: the robot as described.
@@ -182,11 +182,11 @@ def many_turns(
 
 
 def other_unit(fit: Fit) -> Iterator[str]:
-    """A line if the identified bodies' torques are many times the described bodies', or a small
-    share of them, all of them or those of gravity.
+    """A line if the identified bodies' torques, or only their gravity torques, are far larger or
+    smaller than the described bodies'.
 
     Args:
-        fit: the fit, of the whole robot or of a payload, whose bodies are not described.
+        fit: the fit; for a payload, whose body is not described, there is no line.
     """
     if fit.unknowns.payload is not None:
         return
@@ -202,7 +202,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
             "(of a URDF in a YAML beside it), as the bodies are otherwise distorted to cancel it"
         )
         return
-    # the factor of the described bodies' torques that is closest to the identified bodies'
+    # the factor by which the described bodies' torques come closest to the identified bodies'
     seen = fit.information[:block, :block] @ described
     own, other = float(described @ seen), float(fit.x[:block] @ seen)
     if other < 0:
@@ -221,8 +221,8 @@ def other_unit(fit: Fit) -> Iterator[str]:
 
 
 def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
-    """The factors of the described bodies' gravity and Coriolis torques that are closest to the
-    identified bodies'; 1 where the description has none."""
+    """The factors by which the described bodies' gravity and Coriolis torques come closest to the
+    identified bodies'; 1 where the described ones are 0."""
     q, qd, _ = _states(fit)
     zero = np.zeros(q.shape)
     bodies = np.zeros((fit.unknowns.size, 2))
@@ -241,8 +241,8 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
 
 
 def _at_motors(unknowns: Unknowns, factor: float) -> str:
-    """A hint that efforts may be the motors', if the described gears make them about this much
-    smaller at every joint."""
+    """A hint that the efforts may be motor torques, if the described gear ratios are about as large
+    as this factor; empty if not."""
     rotors = unknowns.rotors
     ratios = {
         joint: unknowns.gear_ratio(joint)
@@ -261,12 +261,12 @@ def _at_motors(unknowns: Unknowns, factor: float) -> str:
 def warnings(
     told: Excitation, unseen: Errors, moved: Floats, explained: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Warnings for the user, a line each.
+    """Warnings for the user, one line each.
 
     Args:
         told: how well the motion excites the parameters.
         unseen: the errors on held-out motion.
-        moved: (n,) range of each joint's motion, rad or m.
+        moved: (n,), the range of each joint's motion, rad or m.
         explained: joints whose large errors are already explained by another warning.
     """
     joints = unseen.joints
@@ -296,7 +296,7 @@ def warnings(
 def unexplained(
     joints: Sequence[str], errors: Floats, explained: Sequence[str] = ()
 ) -> Iterator[str]:
-    """A line for each joint of whose torque the model explains little.
+    """A line for each joint whose torque the model hardly explains.
 
     Args:
         joints: the joints' names.
@@ -313,7 +313,7 @@ def unexplained(
 
 
 def lost(unseen: Errors) -> Iterator[str]:
-    """Warnings of moving joints whose torque the description predicts better, a line each."""
+    """A line for each moving joint whose torque the description predicts better."""
     for joint, error, before, still in zip(
         unseen.joints, unseen.relative, unseen.relative_described, unseen.still, strict=True
     ):

@@ -28,7 +28,7 @@ def adapted(
     effort_scale: Mapping[str, float] | None,
     position_offset: Mapping[str, float] | None,
 ) -> Recording:
-    """The recording with the description's names, units and zeros; arguments as in `identify`.
+    """The recording with the description's names, units and zeros; arguments as for `identify`.
 
     Raises:
         RecordingError, BackendError: see `read`.
@@ -51,8 +51,8 @@ def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:
         RecordingError: it does not exist or is broken; one line says what is wrong and where.
         BackendError: `rosbags` is not installed.
     """
-    path = Path(os.path.expanduser(source))  # of a user whom there is not, too
-    if not os.path.exists(path):  # or it is too long for a name
+    path = Path(os.path.expanduser(source))  # leaves the ~ of an unknown user as it is
+    if not os.path.exists(path):  # also if the name is too long
         raise RecordingError(f"{path}: no such recording", name=str(path))
     if not path.is_dir() and not path.is_file():  # a pipe or a device may never end
         raise RecordingError(f"{path}: neither a file nor a folder", name=str(path))

@@ -58,7 +58,7 @@ class Recording:
     """One recording, with a stream for each set of joints that messages name."""
 
     source: str
-    """Its name in messages to the user"""
+    """The name used for it in messages to the user"""
     streams: tuple[Stream, ...]
     notes: tuple[str, ...] = ()
     """What was noticed when it was read"""
@@ -69,11 +69,11 @@ class Recording:
         return tuple(dict.fromkeys(name for stream in self.streams for name in stream.names))
 
     def renamed(self, names: Mapping[str, str]) -> Recording:
-        """The recording with joints renamed to those of the description.
+        """The recording with joints renamed as in the description.
 
         Args:
-            names: from joint names in the recording to new names. A key may also be a prefix of
-                several names: `fer_joint` → `panda_joint` renames `fer_joint1` … `fer_joint7`.
+            names: from joint names in the recording to new names. A key may also be a prefix shared
+                by several names: `fer_joint` → `panda_joint` renames `fer_joint1` … `fer_joint7`.
 
         Raises:
             InputError: no joint has that name or prefix, or two joints would have the same name.
@@ -106,7 +106,7 @@ class Recording:
 
         Args:
             factors: by joint, for instance a sign, or a torque per current; 1 for joints that are
-                missing.
+                not in it.
 
         Raises:
             InputError: there is no such joint, or a factor is 0 or not finite.
@@ -130,10 +130,11 @@ class Recording:
         """The recording with each joint's offset added to its positions.
 
         Args:
-            offsets: by joint, rad or m; 0 for joints that are missing.
+            offsets: by joint, rad or m; 0 for joints that are not in it.
 
         Raises:
-            InputError: there is no such joint, or an offset is not finite or larger than a turn.
+            InputError: there is no such joint, or an offset is not finite or exceeds one turn (2π,
+                also in m).
         """
         for name, offset in offsets.items():
             if name not in self.names:

@@ -36,7 +36,7 @@ class Replay:
     torques: tuple[tuple[Floats, ...], ...]
     """By model and stretch: (k, n), N·m or N"""
     terms: tuple[dict[str, Floats], ...]
-    """Of the last model, by stretch and term: (k, n); the terms add up to its torques"""
+    """Of the last model, by stretch and term: (k, n), N·m or N; the terms add up to its torques"""
     duration: float
     notes: tuple[str, ...]
 
@@ -68,7 +68,7 @@ def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
     found["inertia"] = bare(q, still, qdd) - found["gravity"]
     found["coriolis"] = bare(q, qd, still) - found["gravity"]
     found["friction"] = InverseDynamics(mechanism, terms={"friction"})(q, qd, qdd)
-    # rotors contribute to each of the rigid-body terms: theirs is the remainder
+    # rotors contribute to each of the rigid-body terms; their share is the remainder
     found["rotors"] = InverseDynamics(mechanism)(q, qd, qdd) - sum(found.values())
     return found
 
@@ -95,13 +95,13 @@ def replay(
         effort_scale: as for `identify`.
         position_offset: as for `identify`.
         cutoff: Hz, the low-pass filter's cut-off; None: the one whose fit predicts torque best.
-        motor_efforts: as for `identify`; models whose motors turn with one joint each take the
-            couplings of the others.
+        motor_efforts: as for `identify`; for models whose motors are coupled to one joint each, the
+            couplings of the other models are used.
         progress: called with a short message at each step.
 
     Raises:
-        DescriptionError, RecordingError, InputError: as `identify`.
-        InputError: the models have other joints, or with `motor_efforts` other couplings.
+        DescriptionError, RecordingError, InputError: as for `identify`.
+        InputError: the models have different joints, or with `motor_efforts` different couplings.
     """
     say = progress or (lambda _: None)
     say("reading")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selects each joint's friction law, and whether its rotor is identified, by cross-validation.
 
-All computations use normal equations. While the laws of one joint are compared, the bodies and the
-other joints' laws are eliminated (Schur complement), so each law costs only the solution of a
-system of its own size.
+All computations use normal equations. While the laws of one joint are compared, the parameters of
+the bodies and of the other joints are eliminated (Schur complement), so each law costs only the
+solution of a system of its own size.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from .solve import solved
 from .unknowns import Unknowns
 
 PENALTY = 10.0
-"""Decrease of the squared error, in noise variances, that each additional parameter must bring: a
+"""Decrease of the squared error, in noise variances, that each additional parameter must achieve: a
 parameter less than about three standard deviations from 0 is left out"""
 HUMP = 0.1
-"""Share of a joint's squared error that the Stribeck effect must explain, as some Stribeck rate
-always explains a little where a noisy rate changes sign; and a spring that pushes, which would do
-so where efforts and bodies do not match"""
+"""Fraction of a joint's squared error that a Stribeck effect must explain, since some Stribeck rate
+always explains a little where a noisy rate changes sign. So must a spring that pushes, which
+explains a little where efforts and bodies do not match"""
 DRIVES = 3.0
 """Decrease of the squared held-out error, per sample and in noise variances, that justifies
-friction that drives (half the RMS error); the error must also decrease on every held-out part"""
+friction that drives its joint (a halved RMS error); the error must also decrease on every held-out
+part"""
 WITHOUT_OFFSET = ("viscous", "coulomb")
 SWEEPS = 3
-"""Sweeps over the joints, since the choice at one affects the others"""
+"""Largest number of sweeps over the joints, since the choice at one affects the others"""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Drive:
     described: float = 0.0
     """kg m²: the rotor's inertia as described"""
     driving: bool = False
-    """Whether its friction may drive the joint, which efforts of the wrong sign require"""
+    """Whether its friction may drive the joint, as efforts with the wrong sign require"""
 
     @property
     def size(self) -> int:
@@ -62,23 +63,23 @@ class Drive:
 
     @property
     def limits(self) -> list[float]:
-        """(size,): how far below 0 each parameter may lie: for a rotor its described inertia, else
-        infinite."""
+        """(size,): how far below 0 each parameter may be: for a described rotor its inertia,
+        otherwise infinitely far."""
         rotor = [self.described if self.described > 0 else np.inf]
         return [np.inf] * len(self.law.names) + rotor * self.rotor
 
     def price(self, count: float, values: Floats) -> float:
-        """What it must reduce the squared held-out error by, in noise variances.
+        """The penalty, in noise variances, that is added to the squared held-out error.
 
         Args:
-            count: the effective number of samples in which it acts.
+            count: the effective number of samples in which the drive acts.
             values: its parameters.
         """
         humps = (self.law.rate is not None) + self.law.pushes(values)
         return PENALTY * self.size + HUMP * count * humps
 
     def columns(self, width: int) -> Floats:
-        """(width, size): maps its parameters to the columns of its joint."""
+        """(width, size): maps its parameters to coefficients of its joint's columns."""
         out = np.zeros((width, self.size))
         k, m = self.law.matrix.shape
         if width >= k:
@@ -88,7 +89,8 @@ class Drive:
         return out
 
     def sound(self, values: Floats) -> Drive:
-        """This drive, or the most similar one that does not drive its joint with these values."""
+        """This drive if it is physical with these values, otherwise the most similar simpler
+        one."""
         own = len(self.law.names)
         fault = None if self.driving else self.law.fault(values[:own])
         law = self.law if fault is None else self.law.without(fault)
@@ -104,7 +106,7 @@ def nothing() -> Drive:
 
 
 def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
-    """(p, 10 b + m): maps the parameters of bodies and drives to all columns."""
+    """(p, 10 b + m): maps the parameters of bodies and drives to coefficients of all columns."""
     block = 10 * len(unknowns.bodies)
     width = block + sum(drive.size for drive in drives.values())
     out = np.zeros((unknowns.size, width))
@@ -132,8 +134,8 @@ def choose(
         unknowns: the parameters' columns.
         start: the drives to start from.
         normal: the normal equations.
-        bend: (10 b, 10 b), and
-        right: (10 b,): the normal equations of what holds the bodies.
+        bend: (10 b, 10 b), the Hessian of the term that regularises the bodies, and
+        right: (10 b,), its right-hand side.
         springs: whether a joint may have a spring.
     """
     drives = dict(start)
@@ -154,7 +156,7 @@ def choose(
 
 
 def usual(unknowns: Unknowns) -> dict[str, Drive]:
-    """What most joints and shafts have, from which the selection starts."""
+    """The drives from which the selection starts, which most joints and shafts have."""
     if unknowns.payload is not None:
         return {owner: nothing() for owner in unknowns.owners}
     drives = {joint: Drive(law(PLAIN), False) for joint in unknowns.joints}
@@ -193,7 +195,7 @@ def _best(
     folds = len(normal.gram)
     rest = E.shape[1] - len(bend)
     H0, right0 = np.pad(bend, (0, rest)), np.pad(right, (0, rest))
-    # blocks of the normal equations: others (o), this joint's columns (d)
+    # blocks of the normal equations: other parameters (o), this joint's columns (d)
     oo, od, dd = E.T @ normal.gram @ E, E.T @ normal.gram[:, :, group], normal.gram[:, group, group]
     o, d = normal.moment @ E, normal.moment[:, group]
     ridge = 1e-9 * np.diag(np.diag(dd.sum(axis=0)))
@@ -243,15 +245,15 @@ def _candidates(
 ) -> Iterator[Drive]:
     """The drives that a joint or shaft may have.
 
-    One that stands still has an offset at most. Springs are at joints that do not turn without end,
-    unless they are described.
+    A joint that stands still has at most an offset. A continuous joint has no spring unless one is
+    described.
 
     Args:
         unknowns: the parameters' columns.
         owner: the joint or shaft.
         gram: (width, width), the normal matrix of its own columns.
         present: its drive.
-        springs: whether joints may have springs; a present rotor then stays.
+        springs: whether joints may have springs; a rotor of the present drive then stays.
     """
     if owner not in unknowns.shafts and _is_still(unknowns, owner, gram):
         yield from (Drive(law(names), False) for names in ((), ("offset",)))
@@ -264,7 +266,7 @@ def _candidates(
 
 
 def _endless(unknowns: Unknowns, name: str) -> bool:
-    """Whether a joint turns without end, and no spring of it is described."""
+    """Whether a joint is continuous, and no spring is described at it."""
     joint = unknowns.mechanism.joint(name)
     return joint.type == "continuous" and not joint.friction.stiffness
 
@@ -282,7 +284,7 @@ class _Scored:
     missed: Floats
     """(parts,): squared error on each held-out part"""
     score: float
-    """Their sum plus the penalty for the number of parameters"""
+    """Their sum plus the drive's price"""
 
     def total(self) -> float:
         """The score."""
@@ -298,7 +300,7 @@ def _tried(
     C: Floats, schur: list[Floats], right: list[Floats], errors: list[tuple[Floats, Floats, float]]
 ) -> tuple[Floats, Floats]:
     """(parameters (k, size) fitted to all data, squared errors (k, parts) on each held-out part) of
-    drives.
+    k drives.
 
     Args:
         C: (k, width, size), each drive's columns.

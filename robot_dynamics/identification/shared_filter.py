@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of one robot choose their filter together.
+"""Chooses one filter for several recordings of a robot.
 
-What the torques say about a cut-off is much clearer in several recordings than in one, and the
-choice takes longer than all other steps. A few recordings of the same joints and sampling rate are
-therefore cross-validated as if they were one. The others take their cut-off if they are alike:
-nothing more or less in the octaves that the cut-off separates than those have.
+Several recordings show much more clearly than a single one which cut-off is good, and the choice
+takes longer than all other steps. A few recordings of the same joints and sampling rate are
+therefore cross-validated as if they were one. The others use the resulting cut-off if they are
+alike: in the octaves about the cut-off and above it, they contain about as much motion.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ Named = tuple[str, Even]
 """A recording's name and its motion"""
 
 FEW = 12
-"""Recordings that choose, evenly spread over all"""
+"""Largest number of recordings from which filters are chosen, evenly spread over all"""
 SAME_RATE = 0.1
-"""Relative difference of sampling rates that are the same"""
+"""Relative difference up to which sampling rates are the same"""
 ALIKE = 4.0
-"""Ratio of the power in an octave to the largest or smallest of the recordings that chose, beyond
-which a recording is not alike"""
+"""Ratio of the power in an octave to the largest, or of the smallest to it, among the recordings
+from which the filter was chosen, beyond which a recording is not alike"""
 OCTAVES = 12
-"""Octaves below the Nyquist frequency, of which the lowest has all that is below it"""
+"""Number of octaves below the Nyquist frequency; the last one includes everything below it"""
 NOTHING = 1e-12
-"""Share of the power of a joint's rate; less is rounding"""
+"""Fraction of the power of a joint's rate; less is rounding"""
 
 
 def octaves(raw: Even) -> Floats:
-    """(OCTAVES, n): the shares of the power of each joint's rate, from the highest octave down.
+    """(OCTAVES, n): each octave's fraction of the power of each joint's rate, from the highest
+    octave down.
 
     Args:
         raw: a recording.
@@ -48,7 +49,7 @@ def octaves(raw: Even) -> Floats:
         window = np.hanning(k)[:, None]
         rates = np.nan_to_num(stream.velocity) * window
         spectrum = np.abs(np.fft.rfft(rates, axis=0)) ** 2
-        # the bin of k/2, the Nyquist frequency, is in the first octave
+        # the bin k/2, of the Nyquist frequency, is in the first octave
         edges = [*(math.ceil(k / 2 ** (j + 2)) for j in range(OCTAVES - 1)), 0]
         end = len(spectrum)
         for j, begin in enumerate(edges):
@@ -59,21 +60,21 @@ def octaves(raw: Even) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SharedFilter:
-    """A cut-off that some recordings chose together, and what these are like."""
+    """A cut-off that was chosen from several recordings, and what these are like."""
 
     joints: tuple[str, ...]
     rate: float
     """Hz, the sampling rate"""
     choice: Choice
     members: frozenset[str]
-    """The recordings that chose it"""
+    """The recordings from which it was chosen"""
     lowest: Floats
-    """(OCTAVES, n): the smallest shares of power"""
+    """(OCTAVES, n): the smallest fractions of power in these recordings, as in `octaves`"""
     highest: Floats
 
     @classmethod
     def of(cls, unknowns: Unknowns, few: Sequence[Named]) -> SharedFilter:
-        """The filter that recordings of the same joints and sampling rate choose.
+        """Choose the filter from recordings of the same joints and sampling rate.
 
         Args:
             unknowns: the parameters to identify.
@@ -88,10 +89,10 @@ class SharedFilter:
         )  # fmt: skip
 
     def suits(self, raw: Even) -> bool:
-        """Whether a recording is like those that chose."""
+        """Whether a recording is like those from which the filter was chosen."""
         if raw.joints != self.joints or abs(raw.rate / self.rate - 1) > SAME_RATE:
             return False
-        # octave k ends at rate / 2^(k+1); the one below the cut-off counts, too
+        # octave k ends at rate / 2^(k+1); the last one below the cut-off counts, too
         cutoff = self.rate if self.choice.cutoff is None else self.choice.cutoff
         above = self.rate / 2.0 ** np.arange(1, OCTAVES + 1) > cutoff / 2
         above[0] = True
@@ -102,7 +103,7 @@ class SharedFilter:
 
 
 def groups(few: Sequence[Named]) -> list[list[Named]]:
-    """Groups of recordings with the same joints and about the same sampling rate; they do not
+    """Groups of recordings with the same joints and about the same sampling rate, which do not
     depend on the order of the recordings.
 
     Args:

@@ -5,12 +5,12 @@
              + γ Σ (s_k / r_k - log(1 + s_k / r_k)),   x = (φ_1 …, s)
 
 G and g are normal equations in units of their noise; with γ = 1, a body that differs from its
-described one by about a factor of two is one standard deviation away. What is far heavier than
-described is not described (see `Prior.stretched`). -log det is a barrier that
-keeps every body physically consistent. Likewise, -log keeps the inertia r_k + s_k of every rotor
-with described inertia r_k positive. Both are self-concordant, so damped Newton steps from any
-feasible start converge to the unique minimum. Where they would take long, a primal-dual path
-leads close to it first.
+described one by about a factor of two is one standard deviation away. A body that is far heavier
+than described is penalised less (see `Prior.stretched`). -log det is a barrier that keeps every
+body physically consistent. Likewise, -log keeps the inertia r_k + s_k of every rotor with described
+inertia r_k positive. Both are self-concordant, so damped Newton steps from any feasible start
+converge to the unique minimum. Where this would take long, a primal-dual path leads close to the
+minimum first.
 """
 
 from __future__ import annotations
@@ -25,34 +25,35 @@ from .bodies import hessian, numbers, pseudo_inertia, traces
 from .recording import Floats
 
 STEPS = 30
-"""Largest number of Newton steps from a similar fit; ten are usual"""
+"""Largest number of Newton steps; ten are usual"""
 FLAT = 1e-7
-"""Smallest diagonal entry of the Cholesky factor over the root of the pseudo-inertia's own; below
-it the matrix is numerically singular"""
+"""Ratio of a diagonal entry of the Cholesky factor to the square root of the pseudo-inertia's,
+below which the matrix is numerically singular"""
 DONE = 1e-9
 """Squared Newton decrement, in units of γ, at which the iteration has converged"""
 SHARE = 0.5
-"""The largest share of the way to the edge of the feasible set in one step: from close to it
-Newton's method comes back slowly, or not at all, as its matrix becomes singular"""
+"""Largest fraction of the way to the edge of the feasible set that one step may go: from close to
+the edge Newton's method returns slowly, or not at all, as its matrix becomes singular"""
 FAR = 0.9
-"""The same on the path, whose dual variables lead away from the edge"""
+"""The same on the primal-dual path, whose dual variables lead away from the edge"""
 CLOSER = 0.3
 """Ratio of consecutive weights of the barriers on the path"""
 SMALL = 1e-4
-"""Squared Newton decrement of the rest of the cost, in units of the barriers' weight, with which
-the path begins"""
+"""Squared Newton decrement of the rest of the cost, in units of the barriers' weight, at which the
+path begins"""
 FAR_HEAVIER = 6.0
-"""Ratio to the described body beyond which the price of a body grows with its logarithm only: a
-body so much heavier is not really described, for example by a placeholder mass"""
+"""Ratio to the described body beyond which the penalty grows only with the logarithm of the ratio:
+the description of a body that is so much heavier is a placeholder"""
 SURELY = 5.0
-"""Standard deviations by which the torques must be too small"""
+"""Standard deviations by which the described torques must be too small, in addition to this
+ratio"""
 LONGEST_PATH = 150
-"""Largest number of steps on this path; 20 are usual, 50 were seen"""
+"""Largest number of steps on the path; 20 are usual, 50 were seen"""
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The prior of bodies and scalars."""
+    """The prior of bodies and scalars (the parameters of friction and rotors)."""
 
     bodies: tuple[Floats, ...]
     """P₀ (4, 4) of each described body"""
@@ -61,7 +62,8 @@ class Prior:
     tightness: Floats
     """λ (m,): their weights"""
     rotors: Floats | None = None
-    """r (m,): lower bounds s_k > -r_k; infinite: s_k is unbounded; None: all are unbounded"""
+    """r (m,), of the lower bounds s_k > -r_k; infinite: s_k is unbounded; None: all are
+    unbounded"""
 
     @property
     def per_rotor(self) -> Floats:
@@ -76,15 +78,15 @@ class Prior:
         return mean
 
     def scaled(self, G: Floats, g: Floats) -> Prior:
-        """The prior with all bodies heavier by the same factor, if the described ones' torques are
-        surely more than `FAR_HEAVIER` times too small.
+        """The prior with all bodies multiplied by the same factor, if the torques of the described
+        ones are certainly more than `FAR_HEAVIER` times too small.
 
         Args:
             G: (10 b, 10 b), the normal matrix of the bodies alone.
             g: (10 b,), the right-hand side.
         """
         described = self.mean[: len(g)]
-        # min_k ½ k² φ₀ᵀ G φ₀ - k φ₀ᵀ g, with the standard deviation (φ₀ᵀ G φ₀)^-½ of k
+        # min_k ½ k² φ₀ᵀ G φ₀ - k φ₀ᵀ g; the standard deviation of k is (φ₀ᵀ G φ₀)^-½
         own, recorded = float(described @ G @ described), float(described @ g)
         if not (own > 0 and recorded > FAR_HEAVIER * own + SURELY * np.sqrt(own)):
             return self
@@ -94,12 +96,11 @@ class Prior:
         """The prior for bodies that may be far heavier than described.
 
         In the directions in which the bodies of x are more than `FAR_HEAVIER` times the described
-        ones, the references are stretched until they are just that many times the references.
-        Repeated, this minimises a price that grows there with the logarithm of the ratio, not with
-        the ratio.
+        ones, the references are stretched until the ratio is exactly `FAR_HEAVIER`. Repeated, this
+        minimises a penalty that grows there with the logarithm of the ratio, not with the ratio.
 
         Args:
-            x: (p,) the parameters of a similar fit; its bodies need not be consistent.
+            x: (p,), the parameters of a similar fit; its bodies need not be physically consistent.
         """
         L = np.linalg.cholesky(np.reshape(self.bodies, (-1, 4, 4)))
         half = np.linalg.inv(L)
@@ -146,11 +147,11 @@ def minimise(
     """The fit: (x (p,), H (p, p), the Hessian at x).
 
     Args:
-        G: (p, p), the normal matrix, with ten columns for each of the prior's bodies first.
+        G: (p, p), the normal matrix; its first columns are ten for each of the prior's bodies.
         g: (p,), the right-hand side.
         prior: the prior.
         gamma: the weight of the description.
-        start: x of a similar fit, with physically consistent bodies; None: the prior's.
+        start: x of a similar fit, with physically consistent bodies; None: start from the prior.
 
     Raises:
         RecordingError: the normal equations are not finite.
@@ -163,7 +164,7 @@ def minimise(
         if settled:
             return x, H
     near, bend, found = _newton(cost, _followed(cost))
-    # at the limit of rounding neither may settle
+    # at the limit of rounding neither may converge: the better one is returned
     if start is not None and not found and cost.gain(near, x - near, cost.logarithms(near)) > 0:
         return x, H
     return near, bend
@@ -180,12 +181,12 @@ class _Cost:
 
     @cached_property
     def block(self) -> int:
-        """The place of the first scalar in x"""
+        """The index of the first scalar in x"""
         return 10 * len(self.prior.bodies)
 
     @cached_property
     def rise(self) -> Floats:
-        """(p,): the slope of what the barriers are weighed against, tr(P₀⁻¹ P) and s / r"""
+        """(p,): the gradient of the linear terms beside the barriers, tr(P₀⁻¹ P) and s / r"""
         rise: Floats = np.concatenate([traces(self.prior._inverses).ravel(), self.prior.per_rotor])
         return rise
 
@@ -207,7 +208,8 @@ class _Cost:
         return np.asarray(slope)
 
     def bend(self, blocks: Floats, scalars: Floats) -> Floats:
-        """(p, p): the Hessian, given the barriers' (b, 10, 10) by bodies and (m,) by scalars."""
+        """(p, p): the Hessian, given that of the barriers by the bodies, (b, 10, 10), and by the
+        scalars, (m,)."""
         H: Floats = self.G.copy()
         k = np.arange(self.block, len(H))
         H[k, k] += self.prior.tightness + scalars
@@ -227,7 +229,7 @@ class _Cost:
         return 2 * float(np.log(root).sum()) + float(np.log(left).sum())
 
     def gain(self, x: Floats, step: Floats, before: float) -> float:
-        """f(x) - f(x + step), term by term, which avoids cancellation."""
+        """f(x) - f(x + step), computed term by term to avoid cancellation."""
         after = self.logarithms(x + step)
         if after == -np.inf:
             return -np.inf
@@ -247,7 +249,7 @@ def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
         H = cost.bend(gamma * hessian(Q), gamma * left**2)
         step = -solved(H, slope)
         decrement = -float(slope @ step)
-        if not decrement >= DONE * gamma:  # or NaN: the limit of rounding
+        if not decrement >= DONE * gamma:  # converged, or NaN at the limit of rounding
             return x, H, not np.isnan(decrement)
         before = cost.logarithms(x)
         length = _share(SHARE, *_ahead(cost, half, left, step))
@@ -260,12 +262,12 @@ def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
 
 
 def _followed(cost: _Cost) -> Floats:
-    """x close to the minimum, by a primal-dual path from bodies so large that data hardly bend
-    them.
+    """x close to the minimum, by a primal-dual path from the prior's bodies.
 
-    With Z_i = μ P_i⁻¹, the slope without the barriers equals that of Σ tr(Z_i P_i); μ falls from
-    there to γ. Newton's method alone, on P, may creep along the edge of the feasible set. Steps are
-    scaled by W with W Z W = P (Nesterov, Todd).
+    On the path Z_i = μ P_i⁻¹, and the gradient without the barriers equals that of Σ tr(Z_i P_i).
+    μ, the weight of the barriers, is at first so large that the data hardly matter, and falls to γ.
+    Newton's method alone, on P, may creep along the edge of the feasible set. Steps are scaled by W
+    with W Z W = P (Nesterov, Todd).
     """
     gamma, x = cost.gamma, cost.prior.mean
     count = 4 * len(cost.prior.bodies) + np.count_nonzero(cost.prior.per_rotor)
@@ -276,7 +278,7 @@ def _followed(cost: _Cost) -> Floats:
     for _ in range(LONGEST_PATH if count else 0):
         half = np.linalg.inv(L)
         Q = np.swapaxes(half, -1, -2) @ half
-        # the products of P and Z, which are μ where both are on the path
+        # the eigenvalues of P Z, all of which are μ on the path
         products, axes = np.linalg.eigh(np.swapaxes(L, -1, -2) @ Z @ L)
         own = z[left > 0] / left[left > 0]
         level = (products.sum() + own.sum()) / count
@@ -301,20 +303,21 @@ def _followed(cost: _Cost) -> Floats:
         length = _share(FAR, *ahead)
         further, z = x + length * step, z + length * dual
         Z = Z + length * turned
-        Z = (Z + np.swapaxes(Z, -1, -2)) / 2  # or rounding grows from step to step
+        Z = (Z + np.swapaxes(Z, -1, -2)) / 2  # otherwise rounding errors grow from step to step
         try:
             L, M = np.linalg.cholesky(cost.bodies(further)), np.linalg.cholesky(Z)
         except np.linalg.LinAlgError:  # the limit of rounding
             break
         left = cost.left(further)
-        if not ((left >= 0) & (z >= 0) & np.isfinite(left + z)).all():  # that of rotors
+        if not ((left >= 0) & (z >= 0) & np.isfinite(left + z)).all():  # the same for rotors
             break
         x = further
     return x
 
 
 def _first_weight(cost: _Cost, x: Floats, Q: Floats, left: Floats) -> float:
-    """A weight of the barriers at x, at least γ, beside which the rest of the cost is small."""
+    """A weight of the barriers, at least γ, compared with which the rest of the cost at x is
+    small."""
     weight, slope = cost.gamma, cost.slope(x)
     for _ in range(LONGEST_PATH):
         H = cost.bend(weight * hessian(Q), weight * left**2)
@@ -325,20 +328,20 @@ def _first_weight(cost: _Cost, x: Floats, Q: Floats, left: Floats) -> float:
 
 
 def _ahead(cost: _Cost, half: Floats, left: Floats, step: Floats) -> Floats:
-    """The relative changes of what must stay positive in a step: of P + s ΔP =
-    L (1 + s L⁻¹ ΔP L⁻ᵀ) Lᵀ, and of the rotors."""
+    """The relative changes in a full step of what must stay positive: the eigenvalues of
+    L⁻¹ ΔP L⁻ᵀ, as P + s ΔP = L (1 + s L⁻¹ ΔP L⁻ᵀ) Lᵀ, and the changes of the rotors' inertias."""
     inwards = half @ pseudo_inertia(step[: cost.block].reshape(-1, 10))
     changes = np.linalg.eigvalsh(inwards @ np.swapaxes(half, -1, -2)).ravel()
     return np.concatenate([changes, left * step[cost.block :]])
 
 
 def _share(most: float, *ahead: float) -> float:
-    """The length of a step, at most 1, that goes at most this share of the way to the edge."""
+    """The largest step length up to 1 that goes at most this fraction of the way to the edge."""
     return 1.0 / max(1.0, -min(ahead, default=0.0) / most)
 
 
 def _diagonal_blocks(H: Floats, count: int) -> Floats:
-    """A view (count, 10, 10) of the first blocks on the diagonal of H (p, p)."""
+    """A view (count, 10, 10) of the first `count` blocks on the diagonal of H (p, p)."""
     down, along = H.strides
     return np.lib.stride_tricks.as_strided(
         H, (count, 10, 10), (10 * (down + along), down, along), writeable=True
@@ -373,7 +376,7 @@ def inverted(H: Floats) -> Floats:
     """
     scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
     values, axes = np.linalg.eigh(H * scale * scale[:, None])
-    # smaller eigenvalues are rounding
+    # smaller eigenvalues are rounding errors
     values = np.maximum(values, len(H) * np.finfo(float).eps * values.max(initial=0.0))
     half = scale[:, None] * axes / np.sqrt(values)
     inverse: Floats = half @ half.T

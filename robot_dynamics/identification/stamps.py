@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleans timestamps: converts raw messages to evenly sampled stretches.
 
-Clocks are set back, publishers stall, and some messages repeat the previous state. Each finding is
-noted in one line.
+Clocks are set back, publishers stall, and some messages repeat the previous state. Each finding
+gives one line in the notes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ REST = 0.25
 """s: identical messages for longer than this mean that the robot is at rest, not that a state was
 repeated"""
 EVEN = 1e-3
-"""Share of a period; stamps this close to an even grid are taken to be on it"""
+"""Fraction of a period; stamps this close to an even grid are taken to be on it"""
 TELLING = 0.6
-"""Roughness of the positions with even timing over that with the stamps, below which even timing is
-used"""
+"""Ratio of the positions' roughness with even timing to that with the stamps, below which even
+timing is used"""
 
 
 def even_stretches(
@@ -56,7 +56,7 @@ def even_stretches(
 
 
 def _without_nan(stream: Stream, notes: list[str]) -> Stream:
-    """The messages with a stamp and all values, apart from joints without any efforts."""
+    """The messages with a stamp, all positions, and the efforts of all joints that have any."""
     measured = np.isfinite(stream.effort).any(axis=0)
     given = np.column_stack([stream.time, stream.position, stream.effort[:, measured]])
     whole = np.isfinite(given).all(axis=1)
@@ -67,8 +67,8 @@ def _without_nan(stream: Stream, notes: list[str]) -> Stream:
 
 
 def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
-    """Split the stream where the clock was set back; messages that merely come late are no
-    reset."""
+    """Split the stream where the clock was set back, but not at messages that merely arrive
+    late."""
     steps = np.diff(stream.time)
     forwards = steps[steps > 0]
     period = float(np.median(forwards)) if len(forwards) else 0.0
@@ -102,7 +102,7 @@ def _without_held(stream: Stream, notes: list[str]) -> Stream:
     same = np.r_[False, _equal(values[1:], values[:-1])]
     if not same.any() or same.all():
         return stream
-    # runs of equal messages: during long ones the robot is at rest
+    # runs of equal messages; during long ones the robot is at rest
     begin = np.flatnonzero(~same)
     end = np.r_[begin[1:], len(same)]
     long = stream.time[end - 1] - stream.time[begin] > REST
@@ -133,9 +133,9 @@ def _between_gaps(stream: Stream, notes: list[str]) -> list[Stream]:
 def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
     """The stretch on an even grid at its own rate.
 
-    A stamp says when a message was sent, but its values may have been sampled evenly nevertheless.
-    Among the stamps and two even timings that fit them, the one in which the positions are
-    smoothest is used.
+    A stamp says when a message was sent, but the values may nevertheless have been sampled evenly.
+    Of the stamps and up to two even timings that fit them, the one with the smoothest positions is
+    used; the stamps, unless an even timing is clearly smoother.
     """
     time = stream.time
     period = float(np.median(np.diff(time)))
@@ -143,7 +143,7 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
     if np.abs(even[0] - time).max() < EVEN * period:
         return even[0], replace(stream, time=even[0])
     steps = np.maximum(1, np.round(np.diff(time) / period))
-    if (steps > 1).any():  # with gaps for missing messages
+    if (steps > 1).any():  # leave gaps for missing messages
         places = np.r_[0.0, np.cumsum(steps)]
         even.append(np.polyval(np.polyfit(places, time, 1), places))
     roughness = [_roughness(each, stream.position) for each in (time, *even)]
@@ -164,8 +164,8 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
 
 
 def _roughness(time: Floats, position: Floats) -> float:
-    """Error of cubic interpolation of each position from its four neighbours, over the positions'
-    steps."""
+    """RMS error of interpolating each position from its four neighbours by a cubic, over the RMS
+    step of the positions; mean over the moving joints."""
     t = [time[k : len(time) - 4 + k] for k in (0, 1, 3, 4)]
     middle = time[2:-2]
     if len(middle) < 1:

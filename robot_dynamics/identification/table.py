@@ -20,7 +20,7 @@ TIMES = ("time", "__time", "timestamp")
 UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
 """s, by the end of the time column's name"""
 LONGEST_LINE = 2**24
-"""Bytes: 200,000 columns have a third of it"""
+"""Bytes; a line of 200,000 columns takes a third of this"""
 SLOWEST = 1.0
 """s between messages; slower recordings have stamps in another unit, or do not show the motion"""
 FIELDS = ("position", "velocity", "effort")
@@ -30,8 +30,9 @@ def column(joint: str, field: str) -> str:
     """The name of a joint's column, which `read` understands whatever the joint is called.
 
     Args:
-        joint: its name; what separates columns, and parts of their names, is written as in URLs.
-        field: position, velocity or effort, or what `read` ignores.
+        joint: its name; characters that separate columns, or parts of column names, are
+            percent-encoded as in URLs.
+        field: position, velocity or effort, or another name, which `read` ignores.
     """
     name = re.sub(r'[%/,;"\t\r\n]', lambda found: quote(found[0], safe=""), joint)
     return f"{name}/{field}"
@@ -40,11 +41,11 @@ def column(joint: str, field: str) -> str:
 def read(path: Path) -> Recording:
     """Read a table with a header.
 
-    It must have a column for the time in s (`time_ms`, `time_us`, `time_ns`: in those), and columns
-    whose names end in JOINT/position, JOINT/velocity and JOINT/effort (rad or m, rad/s or m/s, N·m
-    or N), after any prefix. In JOINT, %2F is / and the like, as in URLs. Empty cells are missing
-    values. A row with only some of the joints is a message of these joints. Between semicolons or
-    tabs, numbers may have decimal commas.
+    It must have a column for the time in s (or in the unit of its name: `time_ms`, `time_us`,
+    `time_ns`), and columns whose names end in JOINT/position, JOINT/velocity and JOINT/effort (rad
+    or m, rad/s or m/s, N·m or N), after any prefix. JOINT is percent-encoded as in URLs (%2F is /).
+    Empty cells are missing values. A row with only some of the joints is a message of these joints.
+    If the columns are separated by semicolons or tabs, numbers may have decimal commas.
 
     Raises:
         RecordingError: the file is not such a table.
@@ -65,7 +66,7 @@ def read(path: Path) -> Recording:
                     row for row in csv.reader(file, delimiter=delimiter) if any(map(str.strip, row))
                 ]
                 if len(rows) > 1 and len(rows[-1]) < len(header) == len(rows[-2]):
-                    rows.pop()  # its writer was ended
+                    rows.pop()  # incomplete: the writer was stopped
                 values = _numbers(rows, header, path, "," if delimiter != "," else ".")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"{path.name}: not readable as CSV: {error}", name=str(path)) from None
@@ -94,7 +95,7 @@ def read(path: Path) -> Recording:
 
 
 def _check_lines(path: Path) -> None:
-    """Check that the lines are of text, and not endless: they are read one at a time.
+    """Check that the lines are text and not endless, since each is read as a whole.
 
     Raises:
         RecordingError: they are not, or the file cannot be read.
@@ -120,7 +121,8 @@ def _untimed(stamps: Floats) -> tuple[str, ...]:
 
 
 def _joined(whole: Stream, streams: list[Stream]) -> tuple[Stream, ...]:
-    """The streams if their joints are disjoint; otherwise (single cells are missing) one stream."""
+    """The streams if their joints are disjoint; otherwise, as single cells are missing, all in
+    one."""
     names = [name for stream in streams for name in stream.names]
     if len(set(names)) == len(names):
         return tuple(streams)
@@ -147,7 +149,8 @@ def _check_stamps(stamps: Floats, name: str, source: str) -> None:
 def _columns(
     header: list[str], source: str
 ) -> tuple[tuple[int, float], dict[tuple[str, str], int]]:
-    """((the column of times, its unit in s), the column of each joint's field)."""
+    """((the index of the time column, its unit in s), the index of each joint's and field's
+    column)."""
     if _is_numbers(header):
         raise RecordingError(
             f"{source}: no header: its first row contains numbers; expected column names: time, "
@@ -184,7 +187,7 @@ def _columns(
 
 
 def _is_numbers(cells: list[str]) -> bool:
-    """Whether all cells are numbers, or numbers between blanks."""
+    """Whether all cells are numbers, or several numbers separated by blanks."""
     words = [word for cell in cells for word in cell.split()]
     try:
         return bool([float(word.replace(",", ".")) for word in words])
@@ -209,8 +212,8 @@ def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | Non
 
 
 def _json_numbers(file: TextIO, width: int) -> np.ndarray | None:
-    """The rest of a table if every cell is a number as in JSON, which is read several times as
-    fast; otherwise None."""
+    """The rest of a table if every cell is a number as in JSON, which is several times as fast to
+    read; otherwise None."""
     try:
         import msgspec
     except ImportError:

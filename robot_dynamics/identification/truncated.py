@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what is whole of an MCAP file whose writer was stopped, which has no index at its end.
+"""Reads the complete messages of an MCAP file whose writer was killed, so that it ends without an
+index.
 
-Records follow each other, each with its length (https://mcap.dev/spec); a chunk is a record of
-compressed records. Only one of them is in memory at a time.
+Records follow each other, each with its length (https://mcap.dev/spec); a chunk is a record that
+contains others, mostly compressed. Only one record is in memory at a time.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from zlib import crc32
 from .bombs import zstd
 
 MAGIC = b"\x89MCAP0\r\n"
-"""What the file begins and ends with"""
+"""The bytes with which a complete file begins and ends"""
 HEAD = 9
-"""Bytes before a record's content: its kind and its length"""
+"""Number of bytes before a record's content: its kind and its length"""
 SCHEMA, CHANNEL, MESSAGE, CHUNK = 3, 4, 5, 6
 """Kinds of records"""
 
@@ -31,7 +32,7 @@ class Message:
 
     topic: str
     msgtype: str
-    """As `sensor_msgs/msg/JointState`"""
+    """Such as `sensor_msgs/msg/JointState`"""
     nanoseconds: int
     """When it was received"""
     raw: bytes
@@ -47,7 +48,7 @@ def is_truncated(path: Path) -> bool:
 
 
 def messages(path: Path) -> Iterator[Message]:
-    """The messages before the place where the file ends or cannot be read any more.
+    """The messages before the point at which the file ends or can no longer be read.
 
     Args:
         path: an MCAP file.
@@ -70,7 +71,7 @@ def messages(path: Path) -> Iterator[Message]:
 
 
 def _all_records(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
-    """(kind, content) of schemas, channels and messages, those in chunks included."""
+    """(kind, content) of schemas, channels and messages, including those in chunks."""
     for kind, content in _records(file, size):
         if kind != CHUNK:
             yield kind, content
@@ -82,7 +83,8 @@ def _all_records(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _records(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
-    """(kind, content) of whole records; of other kinds, which are not read, none."""
+    """(kind, content) of complete schemas, channels, messages and chunks; other kinds are
+    skipped."""
     while len(head := file.read(HEAD)) == HEAD:
         kind, length = struct.unpack("<BQ", head)
         if kind == 0 or file.tell() + length > size:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters to identify, and the design matrix by which the torques depend on them."""
+"""The parameters to identify, and the design matrix that maps them to torques."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from .preparation import Samples, at_any_place
 from .recording import Floats
 
 STATES = 8
-"""Random states per column; columns that are 0 or linearly dependent in all of them always are"""
+"""Random states per column; columns that are 0 or linearly dependent in all of these are so in
+every state"""
 DEPENDENT = 1e-10
-"""Share of a column's norm; a column with a smaller component outside the others' span is
+"""Fraction of a column's norm; a column whose component outside the others' span is smaller is
 numerically dependent on them"""
 GEAR_RATIO = 100.0
-"""Assumed gear ratio of an unknown motor; its inertia is reflected by the square"""
+"""Assumed gear ratio of an unknown motor; the reflected inertia scales with its square"""
 LOAD = 0.1
-"""Share of the robot's mass: the assumed mass of a payload"""
+"""The assumed mass of a payload, as a fraction of the robot's mass"""
 
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
     """Ten parameters per body, then for each joint its raw friction columns and its rotor's
-    inertia, and the same for each rotor that turns with several joints (a shaft).
+    inertia, and the same for each rotor that is coupled to several joints (a shaft).
 
-    With a payload: the ten parameters of one link alone.
+    With a payload, they are only the ten parameters of one link.
     """
 
     mechanism: Mechanism
@@ -49,7 +50,7 @@ class Unknowns:
     doubted: Mapping[str, Rotor] = field(default_factory=dict)
     """By name, described rotors whose gear ratio is not trusted"""
     sprung: frozenset[str] = frozenset()
-    """The joints at which recordings show a spring so clearly that without it nothing else could be
+    """The joints at which recordings show a clear spring, without which nothing else could be
     judged"""
     _dynamics: InverseDynamics = field(init=False, repr=False)
     _followers: InverseDynamics | None = field(init=False, repr=False)
@@ -65,18 +66,18 @@ class Unknowns:
 
         Args:
             mechanism: the robot as described.
-            payload: a link whose ten parameters are the only unknowns; None: those of the whole
-                robot.
+            payload: a link whose ten parameters are the only unknowns; None: the whole robot is
+                identified.
 
         Raises:
-            InputError: the robot does not have the payload's link.
+            InputError: the robot does not have this link.
         """
         if payload is not None:
             names = [link.name for link in mechanism.links]
             if payload not in names:
                 raise wrong(InputError, "payload: link", payload, choices(names))
             return cls(mechanism, payload)
-        # friction cannot tell on which side of the gear of one joint it is
+        # friction on the two sides of a single joint's gear cannot be distinguished
         complete = with_rotors(friction_at_joints(mechanism))
         described = {rotor.name for rotor in mechanism.rotors}
         added = tuple(name for name in rotor_names(complete) if name not in described)
@@ -93,8 +94,8 @@ class Unknowns:
 
     @cached_property
     def shafts(self) -> dict[str, tuple[str, Floats]]:
-        """The rotors that turn with several joints: by owner (see `owners`), (the rotor's name
-        among the parameters, its row n (n,): its rate is n·q̇)."""
+        """The rotors that are coupled to several joints: by owner (see `owners`), (the rotor's name
+        among the parameters, its row n (n,), with the rate n·q̇)."""
         if self.payload is not None:
             return {}
         found: dict[str, tuple[str, Floats]] = {}
@@ -112,7 +113,7 @@ class Unknowns:
         return (*self.joints, *self.shafts)
 
     def turning(self, owner: str) -> Floats:
-        """(n,) the row of a joint or shaft: its rate is this row times q̇."""
+        """(n,): the row of a joint or shaft; its rate is this row times q̇."""
         if owner in self.shafts:
             return self.shafts[owner][1]
         unit: Floats = np.eye(len(self.joints))[self.joints.index(owner)]
@@ -127,8 +128,8 @@ class Unknowns:
 
     @property
     def rotors(self) -> dict[str, str]:
-        """By joint, the rotor that drives it alone, by its name among the parameters; then by shaft
-        the rotor itself."""
+        """By joint, the rotor that drives only this joint; then by shaft, the rotor that it is. The
+        names are those among the parameters."""
         if self.payload is not None:
             return {}
         found: dict[str, str] = {}
@@ -173,8 +174,8 @@ class Unknowns:
 
     @cached_property
     def places(self) -> NDArray[np.intp]:
-        """(n, k): the columns of each joint's rows: bodies, rotors, its own friction, that of the
-        shafts."""
+        """(n, k): the columns of each joint's rows: bodies, rotors, its own friction, and that of
+        the shafts."""
 
         def friction(owner: str) -> list[int]:
             start = self.group(owner).start
@@ -187,15 +188,15 @@ class Unknowns:
 
     @cached_property
     def felt(self) -> list[NDArray[np.intp]]:
-        """By joint, which of its `places` can be nonzero in its rows: a joint's torque does not
-        depend on the bodies before it."""
+        """By joint, which of its `places` can be nonzero in its rows: its torque does not depend on
+        the bodies between the base and the joint."""
         own = np.ones(self.width, dtype=bool)
         return [np.flatnonzero(np.r_[rows.any(axis=0), own]) for rows in self._random_rows]
 
     @cached_property
     def independent(self) -> list[tuple[NDArray[np.intp], Floats]]:
-        """By joint, (some of the bodies' and rotors' columns, T): in every state, all columns that
-        affect the joint are these times T."""
+        """By joint, (independent columns, T): in every state, all columns of bodies and rotors that
+        affect the joint are the independent ones times T."""
         from scipy.linalg import qr
 
         found = []
@@ -215,8 +216,8 @@ class Unknowns:
 
     @cached_property
     def spread(self) -> list[Floats]:
-        """By joint, S: all columns that affect the joint are its independent ones and those of
-        friction, one after the other, times S."""
+        """By joint, S: all columns that affect the joint are [independent ones, friction] times
+        S."""
         found = []
         for _, T in self.independent:
             m, k = T.shape
@@ -245,7 +246,8 @@ class Unknowns:
     def references(self) -> tuple[Floats, ...]:
         """P₀ of each body: as described, with some extent where the description has none.
 
-        A payload's reference does not depend on the description, which gives the link without it.
+        A payload's reference does not depend on the described link, which is the one without
+        payload.
         """
         return self._references
 
@@ -263,12 +265,12 @@ class Unknowns:
         return tuple(reference(phi, mass, size) for phi in described)
 
     def rotor_inertia(self, owner: str) -> float:
-        """The described inertia of a joint's rotor or of a shaft about its own axis, kg m²."""
+        """The described inertia of a joint's rotor, or of a shaft, about its own axis, kg m²."""
         rotor = rotor_names(self.mechanism)[self.rotors[owner]]
         return float(rotor.inertial.inertia[2, 2])
 
     def described_friction(self, owner: str) -> Friction:
-        """The described friction of a joint, with that of its rotor, or of a shaft."""
+        """The described friction of a joint, including that of its rotor, or of a shaft."""
         if owner not in self.shafts:
             return self.mechanism.joint(owner).friction
         return rotor_names(self.mechanism)[self.rotors[owner]].friction or Friction()
@@ -286,8 +288,8 @@ class Unknowns:
         """(Y (k, n, 10 b + r), known (k, n)): the columns of bodies and rotors, and the known
         torques.
 
-        The rotors are in the order of `rotors`; their columns are those of the difference between
-        their inertia and the described one.
+        The rotors are in the order of `rotors`; the parameter of each is the difference between its
+        inertia and the described one.
         """
         columns, rest, values = self._columns
         Y = self._dynamics.regressor(samples.q, samples.qd, samples.qdd)
@@ -315,7 +317,7 @@ class Unknowns:
             sought += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]
         rest = np.flatnonzero(known)
         first, last = sought[0], sought[-1] + 1
-        # indexing by a slice does not copy
+        # indexing with a slice does not copy
         every = slice(first, last) if sought == [*range(first, last)] else np.array(sought)
         return every, rest, known[rest]
 
@@ -329,7 +331,7 @@ class Unknowns:
         return columns[:, : self.raw]
 
     def friction(self, samples: Samples) -> list[Floats]:
-        """(k, `width`) each: the friction columns in the rows of each joint."""
+        """By joint, (k, `width`): the friction columns in its rows."""
         on_shafts = []
         for _, row in self.shafts.values():
             size = shaft_scale(row)
@@ -358,7 +360,8 @@ class Unknowns:
         return known + samples.blurred(at_any_place(self._followers))
 
     def _carried(self, name: str) -> tuple[str, Floats]:
-        """(moving link, T) with φ_moving = T φ_link, for a link that is fixed to the moving one."""
+        """(moving link, T) with φ_moving = T φ_link, for a link that is the moving one or fixed to
+        it."""
         pose, link = Pose(), self.mechanism.link(name)
         while not link.joint.moves:
             pose = link.joint.pose(0.0) @ pose
@@ -371,7 +374,8 @@ class Unknowns:
 
 
 def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
-    """The friction that is not identified: of followers, or with a payload all."""
+    """The friction that is not identified: that of coupled (following) joints, or with a payload
+    all of it; None: there is none."""
     mechanism = unknowns.mechanism
     if unknowns.payload is None:
         links = tuple(
@@ -388,7 +392,8 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
 
 
 def shaft_scale(row: Floats) -> float:
-    """The largest gear ratio in a shaft's row (n,); its rate over it is like a joint's."""
+    """The largest gear ratio in a shaft's row (n,); the shaft's rate divided by it is of the size
+    of a joint's."""
     return float(np.abs(row).max())
 
 
@@ -399,9 +404,10 @@ def _doubted(known: Mapping[str, Rotor], rotor: Rotor) -> bool:
 def with_rotors(mechanism: Mechanism) -> Mechanism:
     """The mechanism with a rotor at every joint that has none.
 
-    A rotor of which only the gear ratio is described is placed on the joint's axis. A ratio of 1 is
-    not trusted: descriptions contain it where the gear was not known, and with it the effect of a
-    rotor on other joints cannot be distinguished from the link's.
+    A rotor that is described only by its gear ratio is placed on the joint's axis. A ratio of 1 is
+    not trusted, and multiplied by `GEAR_RATIO`: descriptions contain it where the gear was not
+    known, and with it the effect of a rotor on other joints cannot be distinguished from the
+    link's.
     """
     rotors = []
     driven = set()
@@ -428,7 +434,8 @@ def _about(mechanism: Mechanism, joint: str, ratio: float, name: str) -> Rotor:
 
 
 def locked(mechanism: Mechanism, positions: Mapping[str, float]) -> Mechanism:
-    """The robot with these joints locked, and their followers at the resulting positions.
+    """The robot with these joints locked, and the joints that follow them at the resulting
+    positions.
 
     Args:
         mechanism: the robot.
@@ -443,7 +450,8 @@ def locked(mechanism: Mechanism, positions: Mapping[str, float]) -> Mechanism:
 
 
 def match(mechanism: Mechanism, recorded: Iterable[str]) -> tuple[Mechanism, tuple[str, ...]]:
-    """(the mechanism with joints that were not recorded locked at home or 0, these joints' names).
+    """(the mechanism with the joints that were not recorded locked at home, or at 0 if there is no
+    home position; these joints' names).
 
     Args:
         mechanism: the robot.

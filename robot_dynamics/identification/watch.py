@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitors a model during operation: friction and load, by least squares with forgetting.
+"""Monitors a model during operation: load and friction, by least squares with forgetting.
 
-Blocks of the reported joint states are reduced to normal equations, in which older blocks are
-weighted less. The proposed parameters (the body that one link carries, each joint's friction) are
-evaluated on the blocks that come afterwards, and are proven once their error is clearly smaller
-than that of the model in force. Parameters are adopted only on request, and only if proven.
+Blocks of the reported joint states are reduced to normal equations, in which older blocks have less
+weight. The proposed parameters (one link's body, including its load, and each joint's friction) are
+evaluated on the blocks that follow, and are proven once their error is clearly smaller than that of
+the model in force. Parameters are adopted only on request, and only if proven.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
 GAMMAS = (1e-2, 1.0, 100.0)
-"""Candidate weights of the described load: small because the load is what changes; larger if the
-body would not be physically consistent"""
+"""Candidate weights of the described body: the smallest first, because the load is what changes;
+a larger one if the body is numerically singular"""
 BLOCKS = 3
-"""Blocks on which a proposal must be evaluated before it can be proven"""
+"""Number of evaluations of proposals that are needed before one can be proven"""
 BETTER = 0.9
 """Largest ratio of a proven proposal's error to that of the model in force, over all joints"""
 WORSE = 1.05
@@ -59,7 +59,7 @@ class Estimate:
     missed: dict[str, float]
     """By joint, N·m or N: RMS error of the model in force on the evaluated blocks"""
     proposed: dict[str, float]
-    """By joint, N·m or N: RMS error of the parameters proposed before each of these blocks"""
+    """By joint, N·m or N: RMS error on these blocks of the parameters proposed before each one"""
     why_not: str
     """Why it is not proven; empty if it is"""
 
@@ -74,13 +74,13 @@ class Watch:
 
     Args:
         mechanism: the model in force, an open chain.
-        link: the moving link that carries what may change.
-        memory: s of motion after which a block's weight has fallen to 1/e.
-        motor_efforts: whether efforts are those of motors, as for `identify`.
+        link: the moving link whose body, with its load, may change.
+        memory: s of motion after which a block's weight has decayed to 1/e.
+        motor_efforts: whether efforts are those of the motors, as for `identify`.
 
     Raises:
-        InputError: the robot has loops or does not have this link, the memory is not positive, or
-            it is not clear whose effort is recorded with a joint.
+        InputError: the robot has loops or does not have this moving link, the memory is not
+            positive, or it is not clear which motor's effort is recorded with a joint.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Watch:
         return self._unknowns.joints
 
     def add(self, block: Recording, cutoff: float | None = None) -> Estimate:
-        """Add a block of motion of some seconds, which is first used for evaluation and then for
+        """Add a block of some seconds of motion, which is used first for evaluation and then for
         estimation.
 
         Args:
@@ -217,8 +217,8 @@ class Watch:
         return Estimate(numbers, missed, proposed, self._why_not(numbers))
 
     def _fitted(self, prior: Prior) -> tuple[Floats, Floats]:
-        """(x, Hessian), with the smallest weight of the description that keeps the body
-        consistent."""
+        """(x, Hessian), with the smallest weight of the description with which the body is not
+        numerically singular."""
         for gamma in GAMMAS[:-1]:
             try:
                 return minimise(self._gram, self._moment, prior, gamma)
@@ -243,7 +243,7 @@ class Watch:
         return ""
 
     def adopted(self) -> Mechanism:
-        """Adopt the proven parameters: the new model is in force, and the estimation starts afresh.
+        """Adopt the proven parameters. The new model is then in force, and estimation starts again.
 
         Raises:
             InputError: nothing is proven.

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detects joints whose recorded positions are off by a constant: the zeros of their encoders.
+"""Detects joints whose recorded positions are off by a constant: encoders with a wrong zero.
 
 With recorded positions q and true ones q + δ, to first order about the fit x and offsets δ₀,
 
     tau_i = A_i(q + δ₀) x + k_i Y_i x₀ + Σ_j ∂tau_i/∂q_j (δ - δ₀)_j
 
 All δ are fitted together with the parameters, so that nothing is attributed to a zero that bodies
-or friction explain as well: the last joint's zero turns its body, and that of a vertical first axis
-does nothing. The description has little weight for the same reason. The gains k_i of the drives are
-free because their errors of some percent, which are common, bend the model as a zero does. They are
-those of the bodies' torques Y x₀ alone: friction has its own scale in each joint. The equations
-are linearised again about the result until it no longer changes.
+or friction explain as well: an offset of the last joint turns its body, and one of a vertical first
+axis has no effect. For the same reason the description has little weight. The gains k_i of the
+drives are free because their errors, commonly some percent, distort the model as an offset does.
+They apply only to the rigid-body torques Y x₀, as friction has its own scale at each joint. The
+equations are linearised again about the result until it no longer changes.
 
 Real robots have other faults, which some offset always explains a little. A zero is therefore in
 doubt only if its offset is significant, large enough to matter, and improves the prediction of
@@ -35,33 +35,33 @@ from .solve import Prior, inverted, solved
 from .unknowns import Unknowns
 
 SAMPLES = 2400
-"""Samples of a recording that are used"""
+"""Largest number of samples of a recording that are used"""
 RECORDINGS = 8
-"""Recordings that are used; a zero is the same in all of them"""
+"""Largest number of recordings that are used; a zero is the same in all of them"""
 STEP = 1e-4
-"""rad or m: of central differences, with a relative error of 1e-9"""
+"""rad or m: step of central differences, whose relative error is 1e-9"""
 WEIGHT = 0.01
 """The weight γ of the description"""
 GAIN = 0.3
-"""Standard deviation of a drive's gain"""
+"""Prior standard deviation of a drive's relative gain error k"""
 MEAN = 1e-3
-"""Standard deviation of the root of the number of drives times their mean gain"""
+"""Prior standard deviation of √n times the mean k of n drives"""
 WIDEST = 0.5
-"""rad or m: standard deviation of a zero before anything is known"""
+"""rad or m: prior standard deviation of an offset"""
 TOLD = math.radians(5.0)
-"""rad or m: an offset with a larger deviation is not determined by the recordings"""
+"""rad or m: an offset with a larger standard deviation is not determined by the recordings"""
 SIGNIFICANT = 5.0
-"""Offset over its deviation, beyond which a zero may be in doubt"""
+"""Ratio of an offset to its standard deviation, beyond which a zero may be in doubt"""
 LEAST = 0.01
 """rad or m: smaller offsets do not matter"""
 AGAIN = 3.0
-"""Offset over its deviation, beyond which the equations are linearised again"""
+"""Ratio of an offset to its standard deviation, beyond which the equations are linearised again"""
 SAME = 0.2
-"""Change of an offset over its deviation below which the iteration has converged"""
+"""Change of an offset over its standard deviation below which the iteration has converged"""
 PASSES = 6
-"""Linearisations at most"""
+"""Largest number of linearisations"""
 BETTER = 2.0
-"""Mean decrease of the squared error on held-out parts, in standard deviations of the mean, beyond
+"""Mean decrease of the squared error on held-out parts, in standard deviations of this mean, beyond
 which the offset improves the prediction"""
 
 
@@ -73,27 +73,27 @@ class Zero:
     turns: bool
     """Whether the joint turns; otherwise it slides"""
     at_base: bool
-    """Whether it is the first joint, where an offset is the same as a base that is turned about the
-    joint's axis"""
+    """Whether it is the first joint, where an offset cannot be distinguished from a base that is
+    turned about the joint's axis"""
     offset: float
     """rad or m: what must be added to the recorded positions"""
     deviation: float
     """Its standard deviation"""
     less: float = 0.0
-    """Share by which the offset reduces the RMS torque error of all joints on held-out parts"""
+    """Fraction by which the offset reduces the RMS torque error of all joints on held-out parts"""
     doubtful: bool = False
     """Whether the zero is in doubt"""
 
     @property
     def told(self) -> bool:
-        """Whether the recordings determine the offset; others are mostly a guess."""
+        """Whether the recordings determine the offset; otherwise it is mostly a guess."""
         return self.deviation < TOLD
 
     def words(self, given: float = 0.0) -> str:
         """One line for the user.
 
         Args:
-            given: rad or m, what was already added to the positions.
+            given: rad or m, the offset that was already added to the positions.
         """
         unit, scale = ("°", 180 / math.pi) if self.turns else (" mm", 1e3)
         return (
@@ -108,7 +108,7 @@ class Zero:
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """The point about which the equations are linear."""
+    """The point about which the equations are linearised."""
 
     unknowns: Unknowns
     basis: Floats
@@ -116,7 +116,7 @@ class Linearised:
     x: Floats
     """(all columns,)"""
     gains: Floats
-    """(n,): k, of the drives"""
+    """(n,): k of the drives"""
     offsets: Floats
     """(n,), rad or m"""
     fitted: Floats
@@ -124,7 +124,8 @@ class Linearised:
 
     @classmethod
     def about(cls, found: Fit) -> Linearised:
-        """The fit's model and recorded positions, with friction no poorer than the plain law."""
+        """The fit's model and the positions as recorded. The basis includes the plain friction law
+        of every joint and shaft."""
         unknowns, E = found.unknowns, found.columns
         block = 10 * len(unknowns.bodies)
         plain = []
@@ -145,7 +146,7 @@ class ZeroEquations:
     """Normal equations [A, gains, offsets, tau]ᵀ W [A, gains, offsets, tau] of some recordings."""
 
     square: Floats
-    """(FOLDS, n, m, m), by joint's rows"""
+    """(FOLDS, n, m, m), by fold and joint"""
     count: Floats
     """(n,): effective number of independent samples by joint"""
 
@@ -188,7 +189,7 @@ def equations(at: Linearised, prepared: Prepared) -> ZeroEquations:
 
 
 def _weights(residual: Floats, samples: Samples, fitted: Floats) -> tuple[Floats, Floats]:
-    """(weights (k, n) in units of 1/sigma², sigma (n,)) that do without outliers."""
+    """(weights (k, n) in units of 1/sigma², sigma (n,)), without outliers."""
     n = residual.shape[1]
     weights, sigma = np.zeros_like(residual), np.ones(n)
     for j in np.flatnonzero(fitted):
@@ -204,7 +205,8 @@ def _weights(residual: Floats, samples: Samples, fitted: Floats) -> tuple[Floats
 
 
 def _rigid(at: Linearised, samples: Samples) -> tuple[Floats, Floats]:
-    """(Y x₀ (k, n), its ∂/∂q_j (k, n, n)): the torques of the bodies at x₀, N·m or the like."""
+    """(Y x₀ (k, n), its derivatives ∂/∂q_j (k, n, n)): the torques of bodies and rotors at x₀,
+    including the known ones."""
     unknowns, n = at.unknowns, len(at.unknowns.joints)
     own = at.x[unknowns.places[0][: 10 * len(unknowns.bodies) + len(unknowns.rotors)]]
 
@@ -222,7 +224,8 @@ def zeros(found: Fit, sums: Callable[[Linearised], ZeroEquations | None]) -> tup
 
     Args:
         found: the fit.
-        sums: the equations of all recordings, linearised about a point; None: there are none.
+        sums: computes the equations of all recordings, linearised about a point; None: there are
+            none.
     """
     unknowns = found.unknowns
     if unknowns.payload is not None:
@@ -261,7 +264,7 @@ def zero_words(found: Sequence[Zero], given: Mapping[str, float]) -> Iterator[st
 
     Args:
         found: the zeros.
-        given: by joint, rad or m: what was already added to its positions.
+        given: by joint, rad or m: the offset that was already added to its positions.
     """
     for each in found:
         if each.doubtful:
@@ -269,10 +272,10 @@ def zero_words(found: Sequence[Zero], given: Mapping[str, float]) -> Iterator[st
 
 
 def better(gains: Floats) -> bool:
-    """Whether the gains (parts,) on held-out parts are larger than their scatter.
+    """Whether the mean gain on held-out parts clearly exceeds its scatter.
 
     Args:
-        gains: decrease of the squared error on each part.
+        gains: (parts,), the decrease of the squared error on each part.
     """
     if len(gains) < 2:
         return False
@@ -290,12 +293,12 @@ class _System:
         self._right[:block] = self._H[:block, :block] @ prior.mean
         gains, self._offsets = np.arange(p, p + n), np.arange(p + n, p + 2 * n)
         self._H[self._offsets, self._offsets] = WIDEST**-2
-        # the mean gain is the scale of all bodies
+        # a mean gain is the same as a scale of all bodies
         self._H[p : p + n, p : p + n] = MEAN**-2 / n
         self._H[gains, gains] += GAIN**-2
         self._all = np.arange(p + 2 * n)
         self._parts = total.square.sum(axis=1)
-        # residuals that are larger than the noise estimate are noise, too
+        # residuals beyond the noise estimate are noise, too
         y = np.r_[self._solved(self._parts.sum(axis=0), self._all), -1.0]
         missed = np.einsum("a,jab,b->j", y, total.square.sum(axis=0), y)
         wider = np.maximum(1.0, missed / np.maximum(total.count, 1.0))
@@ -309,19 +312,24 @@ class _System:
         self.deviation = np.sqrt(np.maximum(variance, 0.0))
 
     def linearised(self, at: Linearised, told: NDArray[np.bool_]) -> Linearised:
-        """The solution without the offsets that are not told (n,), as the point of
-        linearisation."""
+        """The solution without the offsets that are not determined, as the point of linearisation.
+
+        Args:
+            at: the present point.
+            told: (n,), whether each offset is determined.
+        """
         n = len(told)
         x = self._solved(self._parts.sum(axis=0), np.delete(self._all, self._offsets[~told]))
         return replace(at, x=at.basis @ x[: -2 * n], gains=x[-2 * n : -n], offsets=x[-n:])
 
     @property
     def times(self) -> Floats:
-        """(n,): offsets over their deviations"""
+        """(n,): offsets over their standard deviations"""
         return np.asarray(np.abs(self.offset) / np.maximum(self.deviation, 1e-300))
 
     def held_out(self, j: int | None) -> Floats:
-        """(parts,): squared errors on held-out parts, without an offset at joint j."""
+        """(parts,): squared errors on held-out parts, without an offset at joint j; None: with all
+        offsets."""
         kept = self._all if j is None else np.delete(self._all, self._offsets[j])
         whole, out = self._parts.sum(axis=0), []
         for part in self._parts:
@@ -332,7 +340,7 @@ class _System:
 
     def _normal(self, whole: Floats) -> Floats:
         H = whole[:-1, :-1] + self._H
-        # friction that nothing excites
+        # a ridge; 1 for friction that nothing excites
         diagonal = np.diag(H)
         return np.asarray(H + np.diag(np.where(diagonal > 0, RIDGE * diagonal, 1.0)))
 
