@@ -68,6 +68,22 @@ def test_it_is_proven_by_blocks_that_come_after_it_alone(watched):
     assert sum(last.proposed.values()) < 0.2 * sum(last.missed.values())
 
 
+def test_gaps_do_not_make_more_blocks_of_one(watched):
+    """Lost messages are no further evidence."""
+    _, estimates = watched
+    watch, proven = Watch(ARM, LINK), []
+    for block in blocks(working(CHANGE), BLOCKS + 1):
+        (stream,) = block.streams
+        kept = np.ones(len(stream.time), dtype=bool)
+        kept[160:170] = kept[330:340] = False
+        last = watch.add(replace(block, streams=(stream.rows(kept),)))
+        proven.append(last.proven)
+    assert proven == [*(BLOCKS * [False]), True]
+    for name, each in last.numbers.items():
+        whole = estimates[BLOCKS].numbers[name]
+        assert each.deviation == pytest.approx(whole.deviation, rel=0.15)
+
+
 def test_a_model_that_holds_is_never_replaced():
     watch = Watch(ARM, LINK)
     for block in blocks(ARM, 6, seed=2):

@@ -19,7 +19,7 @@ from .bodies import NAMES, body_of, reference
 from .fit import RIDGE
 from .motors import at_joints, motor_rows
 from .per_recording import one_blas_thread
-from .preparation import prepare
+from .preparation import joined, prepare
 from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
@@ -150,17 +150,17 @@ class Watch:
         sliding = [name for name in self.joints if self.mechanism.joint(name).slides]
         prepared = prepare(block, self.joints, cutoff, sliding=sliding)
         with one_blas_thread():
-            for samples in prepared.stretches:
-                Y, known = self._unknowns.rigid(samples)
-                A = np.zeros((*samples.q.shape, self._size))
-                A[:, :, :10] = Y
-                for j in range(len(self.joints)):
-                    qd = samples.qd[:, j]
-                    own = slice(10 + OWN * j, 10 + OWN * (j + 1))
-                    A[:, j, own] = np.column_stack([qd, np.sign(qd), np.ones_like(qd)])
-                good = samples.usable & np.isfinite(samples.unfiltered)
-                tau = np.where(good, samples.unfiltered - known, 0.0)
-                self._take(A, tau, good, prepared.duration)
+            samples = joined(prepared.stretches)
+            Y, known = self._unknowns.rigid(samples)
+            A = np.zeros((*samples.q.shape, self._size))
+            A[:, :, :10] = Y
+            for j in range(len(self.joints)):
+                qd = samples.qd[:, j]
+                own = slice(10 + OWN * j, 10 + OWN * (j + 1))
+                A[:, j, own] = np.column_stack([qd, np.sign(qd), np.ones_like(qd)])
+            good = samples.usable & np.isfinite(samples.unfiltered)
+            tau = np.where(good, samples.unfiltered - known, 0.0)
+            self._take(A, tau, good, prepared.duration)
         return self._estimate()
 
     def _take(self, A: Floats, tau: Floats, good: Floats, duration: float) -> None:

@@ -53,6 +53,7 @@ def on_six_joints(mechanism: Mechanism) -> Mechanism:
         loops=(),
         actuated=(),
         driving=(),
+        shares={},
         sensed=(),
         platform=None,
         home={},

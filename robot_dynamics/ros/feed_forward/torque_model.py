@@ -140,7 +140,7 @@ class Model:
         self._shares = (1.0 / np.clip(self.limits, 1.0 / ENDLESS, ENDLESS)).tolist()
         self._rates = self._rate_limits(settings)
         self.rates = np.where(np.isnan(self._rates), math.inf, self._rates)
-        self._fastest = (0.0, self.rates, 0.0)
+        self._fastest = ((math.nan, math.nan), self.rates, 0.0)
         self.periodic = np.array(
             [mechanism.joint(name).type == "continuous" for name in self.joints], dtype=bool
         )
@@ -552,10 +552,10 @@ class Model:
             acceleration: rad/s² or m/s²; the square root of its value is used if there is no
                 limit.
         """
-        if self._fastest[0] != acceleration:
+        if self._fastest[0] != (times, acceleration):
             unknown = np.isnan(self._rates)
             rates = np.where(unknown, math.sqrt(acceleration), times * self._rates)
-            self._fastest = (acceleration, rates, float(rates.min(initial=math.inf)))
+            self._fastest = ((times, acceleration), rates, float(rates.min(initial=math.inf)))
         return self._fastest[1]
 
     def is_slow(self, qd: Floats, times: float, acceleration: float) -> bool:
