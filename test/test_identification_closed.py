@@ -279,3 +279,23 @@ def test_what_cannot_be_is_one_line():
         (name,) = option
         with pytest.raises(InputError, match=f"{name}: .*expected none: .* has loops"):
             rd.identify(described, good, **option)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_static_friction_of_a_motor_that_stands_still_tells_no_model_from_another():
+    """It may take any part of the motor's torque."""
+    described, truth = robots("five_bar")
+    (stream,) = log(truth, REACH["five_bar"], 4).streams
+    dynamics = rd.InverseDynamics(truth)
+    still = stream.names.index("qa2")
+    q, qd = stream.position.copy(), stream.velocity.copy()
+    q[:, still], qd[:, still] = float(described.home["qa2"]), 0.0
+    qdd = np.gradient(qd, stream.time, axis=0)
+    tau = dynamics(q, qd, qdd)[:, [dynamics.actuated_names.index(name) for name in stream.names]]
+    tau[:, still] = 50.0 * np.random.default_rng(0).uniform(-1, 1)
+    judge = Recording("judge", (Stream(stream.names, stream.time, q, qd, tau),))
+    found = rd.identify(described, log(truth, REACH["five_bar"], 1), validate=judge)
+    joints = list(found.errors.joints)
+    assert found.errors.still.tolist() == [name == "qa2" for name in joints]
+    assert found.errors.relative[joints.index("qa2")] > 0.5
+    assert found.kept == "nothing"

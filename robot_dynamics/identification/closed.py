@@ -34,6 +34,7 @@ from .bodies import NAMES, reference
 from .errors import Errors
 from .fit import RIDGE, WEIGHTS
 from .fleet import Sum
+from .friction_laws import stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .normal_equations import CHUNK, _correlation
 from .per_recording import HELD_OUT, one_blas_thread
@@ -297,8 +298,14 @@ def _judged(
     torque, described, identified = (np.sqrt((miss**2).mean(axis=0)) for miss in misses)
     duration = sum(each.duration for each in judges)
     names = before.actuated_names
+    rates = np.concatenate([each.qd for each in shown])
+    still = [
+        stands_still(before.mechanism, name, float((own**2).sum()), len(own))
+        for name, own in zip(before.joint_names, rates.T, strict=True)
+    ]
+    place = [before.joint_names.index(name) for name in names]
     errors = Errors(
-        names, duration, torque, described, identified, identified, np.zeros(len(names), dtype=bool)
+        names, duration, torque, described, identified, identified, np.array(still)[place]
     )
     return errors, tuple(shown)
 
