@@ -626,6 +626,29 @@ def test_nothing_is_invented_where_a_joint_of_another_stream_was_not_heard_of():
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+def test_positions_within_one_turn_in_separate_messages_are_made_continuous():
+    """And an encoder's glitch there is left out."""
+    stream = recording(changed(rd.load(ARM), seed=3), 20.0, 100.0, reach=3.0).streams[0]
+    arm, hand = stream.of("ab"), stream.of("c")
+    hand = hand.rows(np.arange(0, len(hand.time), 2))
+    middle = float(np.median(hand.position))
+    wrapped = (hand.position - middle) % (2 * np.pi) + middle
+    assert np.abs(np.diff(wrapped, axis=0)).max() > 6.0
+    wrapped[200] += 2.0
+    wrapped[500:] += np.where(np.arange(len(wrapped) - 500) == 0, np.nan, 0.0)[:, None]
+    parts = Recording("parts", (arm, replace(hand, position=wrapped)))
+    found = even(parts, "abc")
+    assert any("whole turns were added to the positions of c" in note for note in found.notes)
+    assert any("a position jumps and returns" in note for note in found.notes)
+    time, one = found.pieces[0]
+    off = one.position[:, 2] - np.interp(time, stream.time, stream.position[:, 2])
+    assert off == pytest.approx(2 * np.pi * round(off[0] / (2 * np.pi)), abs=2e-3)
+    efforts = np.interp(time, stream.time, stream.effort[:, 2])
+    assert np.median(np.abs(one.effort[:, 2] - efforts)) < 0.01 * np.abs(efforts).max()
+    sliding = even(parts, "abc", sliding="c")
+    assert not any("whole turns" in note for note in sliding.notes)
+
+
 @pytest.mark.parametrize(
     ("limits", "said"),
     [

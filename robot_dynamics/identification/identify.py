@@ -268,9 +268,9 @@ def identify(
             motor_efforts=motor_efforts,
         )  # fmt: skip
         passes = _Passes(fleet, progress)
-        given_all = dict(enumerate(sources))
-        work = replace(work, filters=_filters(passes, work, _few(given_all)))
-        normal, kept, work = _reduced(passes, work, given_all)
+        numbered = dict(enumerate(sources))
+        work = replace(work, filters=_filters(passes, work, _few(numbered)))
+        normal, kept, work = _reduced(passes, work, numbered)
         used = [*kept.values()]
         joints = used[0].joints
         progress("fitting")

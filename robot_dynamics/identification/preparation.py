@@ -29,6 +29,7 @@ from .friction_laws import (
     rates,
     raw_columns,
 )
+from .jumps import without_jumps
 from .recording import Floats, Recording, Stream
 from .stamps import even_stretches
 
@@ -366,7 +367,7 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     notes = list(recording.notes)
     source = recording.source
     recording = _without_absurd(recording, notes)
-    stream = _one_stream(recording, joints, notes)
+    stream = _one_stream(recording, joints, turns, notes)
     stream, measured = _with_efforts(stream, source, notes)
     pieces = even_stretches(stream, notes, turns)
     if not pieces:
@@ -451,7 +452,9 @@ def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
     return replace(recording, streams=tuple(streams))
 
 
-def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str]) -> Stream:
+def _one_stream(
+    recording: Recording, joints: tuple[str, ...], turns: tuple[bool, ...], notes: list[str]
+) -> Stream:
     """All joints in one stream, at the stamps of the stream with most of the joints."""
     best: dict[str, Stream] = {}
     for stream in recording.streams:
@@ -463,34 +466,48 @@ def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str])
     )
     if all(best[name] is main for name in joints):
         return main.of(joints)
-    from scipy.interpolate import CubicSpline
-
     notes.append(
         "joints were recorded in separate messages; they were interpolated at common stamps"
     )
     shape = (len(main.time), len(joints))
     fields = {field: np.full(shape, np.nan) for field in ("position", "velocity", "effort")}
-    for j, name in enumerate(joints):
+    for j, (name, turning) in enumerate(zip(joints, turns, strict=True)):
         stream = best[name].of([name])
+        if best[name] is not main:
+            _, first = np.unique(stream.time, return_index=True)
+            stream = stream.rows(first)
+            told = np.isfinite(stream.time) & np.isfinite(stream.position[:, 0])
+            # splines would swing about jumps
+            smooth = without_jumps(stream.rows(told), np.array([turning]), notes)
         for field, values in fields.items():
-            column = getattr(stream, field)[:, 0]
-            if stream.time is main.time or best[name] is main:
-                values[:, j] = column
-                continue
-            time, first = np.unique(stream.time, return_index=True)
-            column = column[first]
-            given = np.isfinite(column) & np.isfinite(time)
-            if given.sum() < 4:
-                continue
-            time, column = time[given], column[given]
-            values[:, j] = CubicSpline(time, column)(main.time)
-            # no interpolation across this joint's gaps
-            gap = 4.5 * np.median(np.diff(time))
-            near = np.searchsorted(time, main.time)
-            before, after = time[np.maximum(near - 1, 0)], time[np.minimum(near, len(time) - 1)]
-            outside = (main.time < time[0]) | (main.time > time[-1]) | (after - before > gap)
-            values[outside, j] = np.nan
+            if best[name] is main:
+                values[:, j] = getattr(stream, field)[:, 0]
+            else:
+                own = smooth if field == "position" else stream
+                values[:, j] = _interpolated(own.time, getattr(own, field)[:, 0], main.time)
     return Stream(joints, main.time, **fields)
+
+
+def _interpolated(time: Floats, values: Floats, at: Floats) -> Floats:
+    """Values (k,) at other times (m,); NaN before, after, and across gaps.
+
+    Args:
+        time: (k,), s, ascending.
+        values: (k,), NaN where there is none.
+        at: (m,), s.
+    """
+    from scipy.interpolate import CubicSpline
+
+    given = np.isfinite(values) & np.isfinite(time)
+    if given.sum() < 4:
+        return np.full(len(at), np.nan)
+    time, values = time[given], values[given]
+    found: Floats = CubicSpline(time, values)(at)
+    gap = 4.5 * np.median(np.diff(time))
+    near = np.searchsorted(time, at)
+    before, after = time[np.maximum(near - 1, 0)], time[np.minimum(near, len(time) - 1)]
+    found[(at < time[0]) | (at > time[-1]) | (after - before > gap)] = np.nan
+    return found
 
 
 def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
