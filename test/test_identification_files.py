@@ -692,6 +692,25 @@ def test_values_lost_for_a_while_leave_a_gap_and_no_jump():
     assert "40 messages in which a position jumps" in notes[0]
 
 
+def test_a_joint_moves_on_while_its_encoder_is_off():
+    """Farther than it is off."""
+    position = 20.0 * T
+    stream, notes = glitched(position, {50: 0.6, 51: 0.6, 52: 0.6})
+    np.testing.assert_allclose(stream.position[:, 0], position, atol=1e-9)
+    assert notes[0].startswith("3 messages")
+
+
+@pytest.mark.parametrize(("rate", "jump", "back"), [(1.0, 2.0, -1.2), (25.0, 0.6, -1.1)])
+def test_jumps_of_another_size_are_no_return(rate, jump, back):
+    """Of a slow joint, less is left; of a fast one, most of the jump is."""
+    position = rate * T
+    position[60:] += jump
+    position[64:] += back
+    stream, notes = glitched(position, {})
+    np.testing.assert_array_equal(stream.position[:, 0], position)
+    assert not notes
+
+
 def test_jumps_of_real_motion_are_kept():
     """A motion that starts or stops abruptly, a shaking joint, a coarse encoder, a permanent step,
     and one sample that is off by less than a step of the motion."""
