@@ -29,7 +29,7 @@ from robot_dynamics.identification.shared_filter import (
 )
 from robot_dynamics.identification.unknowns import Unknowns
 
-cutoff_module = importlib.import_module("robot_dynamics.identification.cutoff")
+preparation_module = importlib.import_module("robot_dynamics.identification.preparation")
 identify_module = importlib.import_module("robot_dynamics.identification.identify")
 _few = identify_module._few
 MANY = 24
@@ -218,7 +218,8 @@ def test_a_few_samples_of_each_recording_choose(arm, logs, monkeypatch):
         return SharedFilter.of(unknowns, few)
 
     most = 2400
-    monkeypatch.setattr(identify_module, "MOST", most)
+    monkeypatch.setattr(preparation_module, "MOST", most)
+    monkeypatch.setattr(preparation_module, "LONGEST", 1.0)
     monkeypatch.setattr(identify_module, "SharedFilter", type("Spied", (), {"of": of}))
     identify(arm, logs)
     assert len(taken) == FEW
@@ -228,9 +229,10 @@ def test_a_few_samples_of_each_recording_choose(arm, logs, monkeypatch):
 def test_long_recordings_choose_by_excerpts(arm, monkeypatch):
     raw = even(recording(arm, 60.0, 100.0, seed=2), arm.joint_names)
     unknowns = Unknowns.of(arm, None)
-    short = choose(unknowns, raw.excerpt(1500))
+    short = choose(unknowns, raw.excerpt(1500 / preparation_module.MOST))
     assert short.errors.tobytes() != choose(unknowns, raw).errors.tobytes()
-    monkeypatch.setattr(cutoff_module, "MOST", 1500)
+    monkeypatch.setattr(preparation_module, "MOST", 1500)
+    monkeypatch.setattr(preparation_module, "LONGEST", 1.0)
     assert short.errors.tobytes() == choose(unknowns, raw).errors.tobytes()
 
 
@@ -284,8 +286,8 @@ def test_a_filter_leaves_half_of_short_recordings(arm):
 
 def test_an_excerpt_is_spread_over_the_whole_time(arm):
     raw = even(recording(arm, 200.0, 50.0, seed=2), arm.joint_names)
-    assert raw.excerpt(20_000) is raw
-    part = raw.excerpt(5_000)
+    assert raw.excerpt() is raw
+    part = raw.excerpt(5_000 / preparation_module.MOST)
     assert sum(len(time) for time, _ in part.pieces) == pytest.approx(5_000, rel=0.01)
     begins = [time[0] for time, _ in part.pieces]
     assert begins == pytest.approx([0.0, 40.0, 80.0, 120.0, 160.0], abs=0.1)
@@ -297,6 +299,41 @@ def test_an_excerpt_is_spread_over_the_whole_time(arm):
     assert [len(time) for time, _ in first.pieces] == [2500]
     assert [len(time) for time, _ in part.first(0.5).pieces] == [1000, 1000, 500]
     assert len(part.first(0.4).pieces) == 2
+
+
+def test_an_excerpt_of_fast_samples_lasts_as_long():
+    """Slow candidates need parts that are longer than their transients."""
+    (time, stream), *_ = sines(1.0, rate=10_000.0).pieces
+    raw = replace(sines(1.0, rate=10_000.0), pieces=1000 * ((time, stream),))
+    assert raw.excerpt() is raw  # 102 s
+    rows = np.arange(600_000)
+    long = stream.rows(rows % len(time))
+    raw = replace(raw, pieces=((rows / 10_000.0, long),))
+    (part,) = raw.excerpt(1 / 12).pieces
+    assert len(part[0]) == pytest.approx(20.0 * 10_000.0, abs=1)
+    assert replace(raw, pieces=(part,)).left(0.5) == pytest.approx(0.8, abs=1e-3)
+
+
+def test_what_a_filter_leaves_is_of_stretches_that_last_long_enough():
+    (time, stream), *_ = sines(1.0, rate=64.0).pieces
+    raw = sines(1.0, rate=64.0)
+
+    def of(*lengths: int) -> Even:
+        return replace(raw, pieces=tuple((time[:k], stream.rows(slice(k))) for k in lengths))
+
+    assert of(640, 640).left(1.0) == pytest.approx(0.8)
+    assert of(640, 640, *(40 * [32])).left(1.0) == pytest.approx(0.8)  # 0.5 s are never used
+    assert of(640, 180).left(1.0) == pytest.approx(512 / 820)  # of the second less than 1 s is left
+    assert of(96).left(4.0) == pytest.approx(64 / 96)
+    assert of(95).left(4.0) == 0.0
+    assert of(32).left(4.0) == 0.0
+    for k in (191, 192, 193):  # as filtered does
+        left = of(k).left(1.0)
+        try:
+            assert sum(map(len, of(k).filtered(1.0, rests=True).stretches)) > 0
+            assert left > 0
+        except RecordingError:
+            assert left == 0.0
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,6 @@ BLOCKS = 24
 """Parts of the time from which the significance of differences is estimated"""
 INSTANTS = 2400
 """Number of samples at which torques are compared: a hundred per block"""
-MOST = 240_000
-"""Largest number of samples that are filtered with each candidate: four minutes at 1 kHz"""
 LEFT = 0.5
 """Fraction of the samples that a candidate's transients must leave"""
 ENDS = 0.5
@@ -74,7 +72,7 @@ def choose(unknowns: Unknowns, raw: Even, wanted: float | None = None) -> Choice
         raw: the unfiltered motion that may be used.
         wanted: Hz, used if it is among the equally good cut-offs; infinite: not filtered.
     """
-    raw = raw.excerpt(MOST)
+    raw = raw.excerpt()
     trial = _Trial(unknowns, raw)
     if not trial.count:
         return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
@@ -144,7 +142,7 @@ def swayed(unknowns: Unknowns, raw: Even, used: float | None) -> Iterator[Swayed
         raw: the unfiltered motion that may be used.
         used: Hz, the cut-off that was used; None: not filtered.
     """
-    raw = raw.excerpt(MOST)
+    raw = raw.excerpt()
     trial = _Trial(unknowns, raw)
     if not trial.count:
         return

@@ -21,7 +21,7 @@ from . import contacts
 from .band import Band, Needed, Spread, spread
 from .closed import ClosedIdentification, identify_closed
 from .contacts import Contact
-from .cutoff import MOST, Swayed
+from .cutoff import Swayed
 from .doubts import LITTLE as SUSPECT
 from .doubts import Doubt, doubts
 from .errors import Errors, Misses
@@ -603,7 +603,7 @@ def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[Sh
     recording, or the cut-off is given."""
     if work.cutoff is not None or len(few) < 2:
         return ()
-    excerpt = Excerpt(work, MOST // len(few))
+    excerpt = Excerpt(work, 1.0 / len(few))
     read = [(place(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
     with one_blas_thread():
         return tuple(

@@ -184,11 +184,11 @@ class Excerpt:
     """Reads the motion of a recording from which its filter may be chosen."""
 
     work: Work
-    most: int
-    """Number of samples to read, about"""
+    share: float
+    """How much of it, as a fraction of what is enough"""
 
     def __call__(self, source: Source) -> Even:
-        return self.work.usable(self.work.raw(source)).excerpt(self.most)
+        return self.work.usable(self.work.raw(source)).excerpt(self.share)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from .friction_laws import (
 )
 from .jumps import without_jumps
 from .recording import Floats, Recording, Stream
-from .stamps import even_stretches
+from .stamps import GAP, even_stretches
 
 ORDER = 4
 """Order of the Butterworth filter, which is applied forwards and backwards"""
@@ -41,6 +41,8 @@ THINNING = 10.0
 """Samples kept per period of the cut-off frequency; more add no information"""
 SHORTEST = 1.0
 """s of motion; shorter stretches are left out"""
+MOST, LONGEST = 240_000, 240.0
+"""Number of samples, and s, of motion of which the more is enough to choose a cut-off"""
 EXCERPT = 20.0
 """s: length of the parts of a long recording from which the cut-off is chosen"""
 RESTING = 0.02
@@ -293,10 +295,15 @@ class Even:
             left -= len(time)
         return replace(self, pieces=tuple(pieces))
 
-    def excerpt(self, most: int) -> Even:
-        """About `most` samples or fewer: parts of about `EXCERPT` seconds, evenly spread over the
-        recording."""
+    def excerpt(self, share: float = 1.0) -> Even:
+        """Enough to choose a cut-off: parts of about `EXCERPT` seconds, evenly spread over the
+        recording.
+
+        Args:
+            share: how much, as a fraction of what is enough.
+        """
         total = sum(len(time) for time, _ in self.pieces)
+        most = share * max(MOST, LONGEST * self.rate)
         if total <= most:
             return self
         pieces = []
@@ -309,14 +316,16 @@ class Even:
         return replace(self, pieces=tuple(pieces))
 
     def left(self, cutoff: float) -> float:
-        """The fraction of its samples that a filter's transients leave.
+        """The fraction of its samples, in stretches that are not too short, that a filter's
+        transients leave.
 
         Args:
             cutoff: Hz.
         """
-        counts = [len(time) for time, _ in self.pieces]
-        spoiled = _spoiled(cutoff, 1.0 / self.rate)
-        return sum(k - 2 * spoiled for k in counts if k > 3 * spoiled) / max(sum(counts), 1)
+        shortest, spoiled = SHORTEST * self.rate, _spoiled(cutoff, 1.0 / self.rate)
+        counts = [len(time) for time, _ in self.pieces if len(time) >= shortest]
+        left = [k - 2 * spoiled for k in counts if k > 3 * spoiled]
+        return sum(k for k in left if k >= shortest) / max(sum(counts), 1)
 
     def filtered(self, cutoff: float | None, rests: bool = False) -> Prepared:
         """Filter, differentiate, trim at the ends, and decimate.
@@ -503,7 +512,7 @@ def _interpolated(time: Floats, values: Floats, at: Floats) -> Floats:
         return np.full(len(at), np.nan)
     time, values = time[given], values[given]
     found: Floats = CubicSpline(time, values)(at)
-    gap = 4.5 * np.median(np.diff(time))
+    gap = GAP * np.median(np.diff(time))
     near = np.searchsorted(time, at)
     before, after = time[np.maximum(near - 1, 0)], time[np.minimum(near, len(time) - 1)]
     found[(at < time[0]) | (at > time[-1]) | (after - before > gap)] = np.nan
