@@ -6,6 +6,11 @@ from __future__ import annotations
 import signal
 import sys
 
+from .errors import interrupt_handled
+
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit code of a command that is interrupted"""
+
 
 def main() -> int:
     """Run one command, which Ctrl-C ends without a traceback even while modules are imported.
@@ -16,9 +21,12 @@ def main() -> int:
     try:
         from .app.cli import main as run
 
-        return run()
+        code = run()
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        interrupt_handled()
+    return code
 
 
 if __name__ == "__main__":

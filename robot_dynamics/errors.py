@@ -35,6 +35,16 @@ def one_line(text: object, most: int = LONGEST) -> str:
     return line[: most - len(more)] + more
 
 
+def interrupt_handled() -> None:
+    """Let the process end with its own exit code after a KeyboardInterrupt that it handled.
+
+    `python -m` ends by SIGINT instead if the last string that was executed, as dataclasses do,
+    raised KeyboardInterrupt, whether or not that was handled. Executing any other string prevents
+    this.
+    """
+    exec("")  # noqa: S102
+
+
 def listed(names: Iterable[object], most: int = MOST_NAMES) -> str:
     """`a, b, c and 5 more`, for messages; `none` if there are no names."""
     known = list(names)

@@ -155,14 +155,6 @@ class Managed(Conversation):
 
     # --- services
 
-    def ask(self, kind: Any, service: str, **fields: Any) -> Any:
-        client = self.node.create_client(kind, service)
-        self.until(client.service_is_ready, f"the service {service}")
-        future = client.call_async(kind.Request(**fields))
-        self.until(future.done, f"an answer of {service}")
-        self.node.destroy_client(client)
-        return future.result()
-
     def load(self, *names: str) -> None:
         for name in names:
             for kind, what in (

@@ -301,6 +301,24 @@ def test_ctrl_c_while_a_module_is_imported_ends_without_a_traceback(module):
     assert "Traceback" not in found.stderr
 
 
+def test_an_interrupt_within_a_string_that_is_executed_has_the_same_exit_code(tmp_path):
+    # as dataclasses execute strings: `python -m` remembers an interrupt of one, and ends by SIGINT
+    (tmp_path / "interrupted.py").write_text(
+        "import sys\n"
+        "import robot_dynamics.app.report\n"
+        "from robot_dynamics.__main__ import main\n"
+        "robot_dynamics.app.report.report = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
+        f"sys.argv[1:] = ['check', {str(POLAR)!r}]\n"
+        "sys.exit(main())"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(rd.__file__).parents[1])}
+    found = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (found.returncode, found.stderr) == (130, "robot_dynamics: stopped\n")
+
+
 def test_the_console_script_runs():
     result = subprocess.run(
         [sys.executable, "-m", "robot_dynamics", "check", POLAR],

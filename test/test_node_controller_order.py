@@ -182,12 +182,8 @@ def test_torques_at_rest_that_fall_into_a_wait_for_an_answer_are_published_after
 
 
 def deactivate(partner: Partner) -> None:
-    change = partner.node.create_client(ChangeState, "/feed_forward/change_state")
-    partner.until(change.service_is_ready, "the lifecycle's service")
-    request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
-    future = change.call_async(request)
-    partner.until(future.done, "the end of torques")
-    assert future.result().success
+    step = Transition(id=Transition.TRANSITION_DEACTIVATE)
+    assert partner.ask(ChangeState, "/feed_forward/change_state", transition=step).success
 
 
 def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeypatch):

@@ -200,6 +200,25 @@ def test_a_signal_interrupts_the_start_once_and_nothing_that_runs():
 # Faults
 
 
+INTERRUPTED = """
+import os, signal, sys
+from robot_dynamics.ros.executable import run
+def make():
+    # as dataclasses execute strings: `python -m` remembers an interrupt of one, and ends by SIGINT
+    exec("import os, signal; os.kill(os.getpid(), signal.SIGTERM); list(range(1000))")
+sys.exit(run("feed_forward", lambda: make, None))
+"""
+
+
+def test_a_signal_within_a_string_that_is_executed_is_code_0(tmp_path):
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 FAULTY = """
 import sys
 from robot_dynamics.ros.executable import run

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import signal
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 import rclpy
-from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from node_bench import Bench, point
 from node_process import ENVIRONMENT, PATIENCE, ROOT, Partner, domain_of_ones_own
@@ -46,13 +47,21 @@ STEPS = {
 }
 
 
+def change(partner: Partner, **transition: Any) -> bool:
+    service = "/feed_forward/change_state"
+    return partner.ask(ChangeState, service, transition=Transition(**transition)).success
+
+
 def take(partner: Partner, step: str) -> bool:
-    request = ChangeState.Request(transition=Transition(id=STEPS[step]))
-    return partner._call(ChangeState, "change_state", request).success
+    return change(partner, id=STEPS[step])
+
+
+def current(partner: Partner) -> State:
+    return partner.ask(GetState, "/feed_forward/get_state").current_state
 
 
 def state(partner: Partner) -> str:
-    return partner._call(GetState, "get_state", GetState.Request()).current_state.label
+    return current(partner).label
 
 
 def asked(partner: Partner) -> None:
@@ -111,8 +120,7 @@ def test_a_manager_takes_it_through_its_states_and_only_an_active_one_has_torque
         partner.until(
             lambda: "unconfigured: no transition 3 from here" in partner.log, "the reason"
         )
-        unknown = ChangeState.Request(transition=Transition(label="acti\nvate"))
-        assert not partner._call(ChangeState, "change_state", unknown).success
+        assert not change(partner, label="acti\nvate")
         assert take(partner, "configure")
         assert take(partner, "activate")
         torques(partner)
@@ -251,11 +259,9 @@ class Nav2Manager:
         return all(self.change(number) for number in COMMANDS[command])
 
     def change(self, number: int) -> bool:
-        request = ChangeState.Request(transition=Transition(id=number))
-        if not self.partner._call(ChangeState, "change_state", request).success:
+        if not change(self.partner, id=number):
             return False
-        answer = self.partner._call(GetState, "get_state", GetState.Request())
-        return bool(answer.current_state.id == ENDS_IN[number])
+        return bool(current(self.partner).id == ENDS_IN[number])
 
 
 def test_nav2s_manager_brings_it_up_pauses_resets_and_shuts_it_down():
@@ -333,10 +339,12 @@ def test_what_sleeps_is_looked_at_all_the_same():
         assert partner.log.count("incompatible QoS") == 1
         assert "~/command" in partner.log
         kind = partner.node.get_publishers_info_by_topic("/joint_states")[0]
-        request = GetTypeDescription.Request(
-            type_name=kind.topic_type, type_hash=str(kind.topic_type_hash)
+        answer = partner.ask(
+            GetTypeDescription,
+            "/feed_forward/get_type_description",
+            type_name=kind.topic_type,
+            type_hash=str(kind.topic_type_hash),
         )
-        answer = partner._call(GetTypeDescription, "get_type_description", request)
         described = answer.type_description.type_description
         assert answer.successful, answer.failure_reason
         assert described.type_name == "sensor_msgs/msg/JointState"

@@ -194,19 +194,15 @@ def test_each_of_several_parameters_has_an_answer_of_its_own(node):
         "description": "x",
         "terms": [],
     }
-    request = SetParameters.Request(
-        parameters=[
-            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
-        ]
-    )
-    request.parameters.append(Parameter("max_age", value=10.0).to_parameter_msg())
-    request.parameters[-1].value.type = 99
-    results = node._call(SetParameters, "set_parameters", request).results
+    wanted = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+    wanted.append(Parameter("max_age", value=10.0).to_parameter_msg())
+    wanted[-1].value.type = 99
+    service = "/feed_forward/set_parameters"
+    results = node.ask(SetParameters, service, parameters=wanted).results
     assert [each.successful for each in results] == [True, False, True] + [False] * 4
     for result, word in zip(results[3:6], ("thumb", "read-only", "at least one"), strict=True):
         assert word in result.reason
-    empty = node._call(SetParameters, "set_parameters", SetParameters.Request())
-    assert list(empty.results) == []
+    assert list(node.ask(SetParameters, service).results) == []
     assert node.set_parameters(formulation="newton_euler", on_timeout="gravity").successful
 
 

@@ -48,17 +48,12 @@ class Watched(Conversation):
         )
         self.description = node.create_publisher(String, "robot_description", LATCHED)
         self.states = node.create_publisher(JointState, "joint_states", 1000)
-        self.asking = node.create_client(Trigger, "/watch/adopt")
 
     def _meet(self) -> None:
-        self.until(
-            lambda: self.asking.service_is_ready() and self.states.get_subscription_count(),
-            "the node",
-        )
+        self.until(self.states.get_subscription_count, "the node")
 
     def adopt(self) -> Trigger.Response:
-        future = self.asking.call_async(Trigger.Request())
-        return self.until(lambda: future.done() and future.result(), "an answer")
+        return self.ask(Trigger, "/watch/adopt")
 
     def work(self, recording, start: float) -> None:
         """Report a block of motion to the node, and wait until it has processed it."""

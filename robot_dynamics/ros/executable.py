@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ..errors import RobotDynamicsError, one_line, shown
+from ..errors import RobotDynamicsError, interrupt_handled, one_line, shown
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The signals that end a process and can be handled: Ctrl-C, kill, a closed terminal, Ctrl-\\"""
@@ -142,7 +142,7 @@ def run(
         while not signals.received:
             executor.spin_once()
     except KeyboardInterrupt:
-        pass
+        interrupt_handled()
     except Exception as error:  # noqa: BLE001  on any error, publish the last torques first
         # code that a signal interrupts may raise any error
         if node is not None or not signals.received:

@@ -151,9 +151,20 @@ class Watcher:
         name = f"{self.namespace}/feed_forward/get_parameters"
         client = self.node.create_client(GetParameters, name)
         self.until(client.service_is_ready, name)
-        answer = client.call_async(GetParameters.Request(names=list(names)))
-        self.until(answer.done, "the values of parameters")
-        return [parameter_value_to_python(value) for value in answer.result().values]
+        answers: list[Any] = []
+        sent = 0.0
+
+        def answered() -> list[Any]:
+            nonlocal sent
+            # a response is given up where the server has not discovered the client's reader yet
+            if not answers or time.monotonic() > sent + 5.0:
+                answers.append(client.call_async(GetParameters.Request(names=list(names))))
+                sent = time.monotonic()
+            return [answer for answer in answers if answer.done()]
+
+        self.until(answered, "the values of parameters")
+        (first, *_) = answered()
+        return [parameter_value_to_python(value) for value in first.result().values]
 
     def home(self, joints: list[str]) -> np.ndarray:
         """Where these joints stand, once both who follow a command are there."""
