@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -50,6 +51,9 @@ class Fit:
     score: float
     """The squared held-out error in noise variances, plus the price of the drives; infinite if
     nothing could be held out"""
+    standstill: Mapping[str, float] = field(default_factory=dict)
+    """By name, the joints without dry friction at standstill, and the rate (rad/s or m/s) within a
+    few times of which it vanishes (see `standstill`)"""
 
     @property
     def covariance(self) -> Floats:

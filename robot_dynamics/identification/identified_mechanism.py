@@ -54,7 +54,11 @@ def friction_of(fit: Fit, joint: str) -> Friction:
     law, values = fit.drives[joint].law, fit.drive(joint)
     if joint in unknowns.shafts:
         return law.friction(values[: len(law.names)], True, shaft_scale(row))
-    return law.friction(values[: len(law.names)], unknowns.mechanism.joint(joint).turns)
+    friction = law.friction(values[: len(law.names)], unknowns.mechanism.joint(joint).turns)
+    if joint not in fit.standstill:
+        return friction
+    rate = fit.standstill[joint]
+    return replace(friction, stribeck_torque=-friction.coulomb, stribeck_rate=rate)
 
 
 def _rotors(fit: Fit) -> tuple[Rotor, ...]:

@@ -41,6 +41,7 @@ from .per_recording import (
     Reduced,
     Reduction,
     Show,
+    StandstillTest,
     Sway,
     Trace,
     Work,
@@ -64,6 +65,7 @@ from .quality import (
 from .read import Source, as_list
 from .recording import Floats, Recording
 from .shared_filter import FEW, SharedFilter, groups
+from .standstill import AtRest, Stepped, standstill_words
 from .unknowns import Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
@@ -286,6 +288,8 @@ def identify(
             normal = _without(passes, work, normal, joints, sure, fitting)
         with one_blas_thread():
             found = fit(unknowns, normal)
+        fastest = np.max([each.fastest for each in used], axis=0)
+        found = _at_standstill(passes, work, found, fastest, _few(fitting))
         model = mechanism_of(found)
         described, missing = match(mechanism, joints)
         given = work.effort_scale
@@ -334,7 +338,10 @@ def identify(
             errors=errors,
             fitted=fitted,
             locked=locked,
-            notes=tuple(_notes(fleet, locked, taken, work)),
+            notes=(
+                *_notes(fleet, locked, taken, work),
+                *(standstill_words(found) if keeps != "everything" else ()),
+            ),
             warnings=tuple(
                 dict.fromkeys(
                     [
@@ -457,6 +464,20 @@ def _swayed(
         for each in some
         if each.joint in much and 2 * each.missed > much[each.joint]
     )
+
+
+def _at_standstill(
+    passes: _Passes, work: Work, found: Fit, fastest: Floats, recordings: Mapping[int, Source]
+) -> Fit:
+    """The fit, without dry friction at standstill where some of the recordings contradict it."""
+    stepped = Stepped.of(found, fastest)
+    if not stepped.coulomb.any():
+        return found
+    test = StandstillTest(work, mechanism_of(found), stepped)
+    total: Sum[AtRest] = Sum()
+    for _, each in passes.over("testing rests in", test, recordings):
+        total.add(each)
+    return replace(found, standstill=stepped.without_step(found.unknowns.joints, total.value()))
 
 
 def _zeros(

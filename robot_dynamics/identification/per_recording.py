@@ -30,6 +30,7 @@ from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter
 from .solve import Prior
+from .standstill import AtRest, Stepped
 from .unknowns import Unknowns, match
 from .zeros import Linearised, ZeroEquations, equations
 
@@ -58,6 +59,8 @@ class Reduced:
     lowest: Floats
     """(n,), rad or m: the smallest positions"""
     highest: Floats
+    fastest: Floats
+    """(n,), rad/s or m/s: the largest rates"""
     cutoff: float | None
     choice: Choice | None
     notes: tuple[str, ...]
@@ -210,12 +213,13 @@ class Reduction:
             stretches = (replace(each, usable=each.usable & used) for each in seen.stretches)
             seen = replace(seen, stretches=tuple(stretches))
         prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
-        q = np.concatenate([each.q for each in prepared.stretches])
+        q, qd = (np.concatenate([getattr(x, y) for x in prepared.stretches]) for y in ("q", "qd"))
         with one_blas_thread():
             normal = reduce(unknowns, prior, seen)
         return normal.at_least(self.work.least(prepared.joints)), Reduced(
-            prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), prepared.cutoff,
-            prepared.choice, prepared.notes, seen.duration,
+            prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0),
+            np.abs(qd).max(axis=0), prepared.cutoff, prepared.choice, prepared.notes,
+            seen.duration,
         )  # fmt: skip
 
 
@@ -309,6 +313,23 @@ class ZeroTest:
         prepared = self.work.prepared(source, self.at.unknowns.joints)
         with one_blas_thread():
             return equations(self.at, self.work.parts(prepared)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class StandstillTest:
+    """Computes a recording's errors near rest, with and without dry friction there."""
+
+    work: Work
+    identified: Mechanism
+    stepped: Stepped
+
+    @cached_property
+    def _model(self) -> InverseDynamics:
+        return InverseDynamics(self.identified)
+
+    def __call__(self, source: Source) -> AtRest:
+        prepared = self.work.prepared(source, self.identified.joint_names)
+        return self.stepped.errors(self._model, self.work.parts(prepared)[0])
 
 
 @dataclass(frozen=True, eq=False)

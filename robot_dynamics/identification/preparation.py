@@ -47,9 +47,13 @@ EXCERPT = 20.0
 """s: length of the parts of a long recording from which the cut-off is chosen"""
 RESTING = 0.02
 """Fraction of a joint's largest rate, below which it is at rest"""
+STANDSTILL = 0.005
+"""Fraction of a joint's largest rate, below which it stands still: a slow reversal is soon over"""
 LONGEST_REST = 0.3
 """s; longer rests are left out: samples if all joints rest, otherwise the efforts of those that
 do"""
+MOST_RESTING = 2400
+"""Largest number of samples of a stretch's rests that are kept"""
 NOISIER = 2.0
 """Ratio of the noise of recorded rates to that of position differences, beyond which the latter are
 used"""
@@ -242,6 +246,9 @@ class Prepared:
     """What was found and how it was handled, one line each"""
     choice: Choice | None = None
     """How the cut-off was chosen; None: it was given, or chosen from other recordings"""
+    resting: tuple[Samples, ...] = ()
+    """Some samples of long standstills, which are not used for the fit; only efforts of joints that
+    stand still are usable"""
 
     @property
     def duration(self) -> float:
@@ -249,7 +256,7 @@ class Prepared:
         return sum(len(each) * each.period for each in self.stretches)
 
     def split(self, fraction: float) -> tuple[Prepared, Prepared]:
-        """(the first part, the last part) of the samples.
+        """(the first part, the last part) of the samples; rests belong to the first one.
 
         Args:
             fraction: the last part, as a fraction of all samples.
@@ -263,7 +270,12 @@ class Prepared:
             left -= head
             first += [each.rows(slice(0, head))] if head else []
             last += [each.rows(slice(head, None))] if head < len(each) else []
-        return replace(self, stretches=tuple(first)), replace(self, stretches=tuple(last))
+        end = last[0].time[0] if last else np.inf
+        resting = tuple(each.rows(each.time < end) for each in self.resting)
+        return (
+            replace(self, stretches=tuple(first), resting=resting),
+            replace(self, stretches=tuple(last), resting=()),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -796,10 +808,11 @@ def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
 
 def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
     """Leave out samples in which the robot is at rest, and efforts of single joints at rest, of
-    which static friction may carry any part; note what cannot be used."""
+    which static friction may carry any part, but keep some samples at standstill in `resting`; note
+    what cannot be used."""
     speeds = np.abs(np.concatenate([each.qd for each in prepared.stretches]))
     fastest = speeds.max(axis=0)
-    stretches, resting, total = [], 0.0, 0.0
+    stretches, rests, resting, total = [], [], 0.0, 0.0
     saturated = np.zeros(len(fastest))
     for each in prepared.stretches:
         still = (np.abs(each.qd) <= RESTING * np.maximum(fastest, 1e-3)).all(axis=1)
@@ -809,9 +822,14 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
         saturated += (~each.usable[keep]).sum(axis=0) * each.period
         # a joint that never moves has no other efforts
         quiet = (np.abs(each.qd) <= RESTING * fastest) & (fastest > 1e-3)
-        at_rest = [_long(own, each.period) for own in quiet.T]
-        kept = replace(each, usable=each.usable & ~np.transpose(at_rest))
+        at_rest = np.transpose([_long(own, each.period) for own in quiet.T])
+        kept = replace(each, usable=each.usable & ~at_rest)
         stretches.append(kept if keep.all() else kept.rows(keep))
+        slow = (np.abs(each.qd) <= STANDSTILL * fastest) & (fastest > 1e-3)
+        stands = each.usable & np.transpose([_long(own, each.period) for own in slow.T])
+        some = np.flatnonzero(stands.any(axis=1))
+        some = some[:: max(1, -(-len(some) // MOST_RESTING))]
+        rests.append(replace(each, usable=stands).rows(some))
     stretches = [each for each in stretches if len(each) > 3]
     if not stretches:
         raise RecordingError(f"{prepared.source}: the robot is at rest", name=prepared.source)
@@ -820,7 +838,12 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
     for name, lost in zip(prepared.joints, saturated.tolist(), strict=True):
         if name in prepared.measured and lost:
             notes.append(f"{name}: {lost:.3g} s with a saturated motor were left out")
-    return replace(prepared, stretches=tuple(stretches), notes=tuple(dict.fromkeys(notes)))
+    return replace(
+        prepared,
+        stretches=tuple(stretches),
+        notes=tuple(dict.fromkeys(notes)),
+        resting=tuple(each for each in rests if len(each)),
+    )
 
 
 def _long(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
