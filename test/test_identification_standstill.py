@@ -152,9 +152,8 @@ def test_errors_at_rest_are_those_of_filtered_friction(arm, truth):
     fastest = np.abs(moves(truth).streams[0].velocity).max(axis=0)
     stepped = Stepped(coulomb, fastest)
     smooth = smoothed(truth, dict(zip(names, stepped.rates, strict=True)))
-    model = InverseDynamics(truth)
     found, other = (
-        stepped.errors(model, prepare(moves(each, creeping=True, noise=0.0), names, 5.0))
+        stepped.errors(truth, prepare(moves(each, creeping=True, noise=0.0), names, 5.0))
         for each in (truth, smooth)
     )
     # moves begin and end slowly
@@ -217,7 +216,7 @@ def test_only_usable_efforts_of_joints_that_stand_still_count(arm, truth):
         assert each.usable[:, 3:].any(axis=1).all()
         assert (np.abs(each.qd) <= 1.01 * STANDSTILL * fastest)[each.usable].all()
     coulomb = np.array([truth.joint(name).friction.coulomb for name in arm.joint_names])
-    found = Stepped(coulomb, fastest).errors(InverseDynamics(truth), prepared)
+    found = Stepped(coulomb, fastest).errors(truth, prepared)
     for each in (found.duration, found.stepped, found.smooth):
         assert not each[:3].any()
         assert each[3:].all()

@@ -323,13 +323,9 @@ class StandstillTest:
     identified: Mechanism
     stepped: Stepped
 
-    @cached_property
-    def _model(self) -> InverseDynamics:
-        return InverseDynamics(self.identified)
-
     def __call__(self, source: Source) -> AtRest:
         prepared = self.work.prepared(source, self.identified.joint_names)
-        return self.stepped.errors(self._model, self.work.parts(prepared)[0])
+        return self.stepped.errors(self.identified, self.work.parts(prepared)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..dynamics import InverseDynamics
 from ..errors import listed
+from ..mechanism import Mechanism
 from .fit import Fit
 from .preparation import STANDSTILL, Prepared, at_any_place
 from .recording import Floats
@@ -72,17 +73,18 @@ class Stepped:
         """r (n,), rad/s or m/s"""
         return STANDSTILL * np.maximum(self.fastest, 1e-3)
 
-    def errors(self, model: InverseDynamics, prepared: Prepared) -> AtRest:
+    def errors(self, identified: Mechanism, prepared: Prepared) -> AtRest:
         """The errors at rest in a recording.
 
         Args:
-            model: the identified model, with the steps.
+            identified: the identified robot, with the steps.
             prepared: the motion.
         """
-        rubbing = at_any_place(
-            InverseDynamics(model.mechanism, terms={"friction"}, backend="python")
-        )
         found = AtRest(*np.zeros((3, len(self.coulomb))))
+        if not prepared.resting:
+            return found
+        model = InverseDynamics(identified, backend="python")
+        rubbing = at_any_place(InverseDynamics(identified, terms={"friction"}, backend="python"))
         for part in prepared.resting:
             # efforts are filtered, and thus friction too
             stepped = part.tau - model(part.q, part.qd, part.qdd) - part.blurred(rubbing)
