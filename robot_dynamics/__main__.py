@@ -6,11 +6,6 @@ from __future__ import annotations
 import signal
 import sys
 
-from .errors import interrupt_handled
-
-INTERRUPTED = 128 + signal.SIGINT
-"""The exit code of a command that is interrupted"""
-
 
 def main() -> int:
     """Run one command, which Ctrl-C ends without a traceback even while modules are imported.
@@ -21,12 +16,13 @@ def main() -> int:
     try:
         from .app.cli import main as run
 
-        code = run()
+        return run()
     except KeyboardInterrupt:
-        code = INTERRUPTED
-    if code == INTERRUPTED:
+        return 128 + signal.SIGINT
+    finally:
+        from .errors import interrupt_handled
+
         interrupt_handled()
-    return code
 
 
 if __name__ == "__main__":

@@ -84,7 +84,10 @@ class Compiler:
         libraries: Sequence[str],
         alone: Sequence[str] = (),
     ) -> bytes:
-        with tempfile.TemporaryDirectory(prefix="robot_dynamics-") as place:
+        # an interrupted compiler may still be writing
+        with tempfile.TemporaryDirectory(
+            prefix="robot_dynamics-", ignore_cleanup_errors=True
+        ) as place:
             names = [f"kernel{k}" for k in range(len(files))]
             for name, text in zip(names, files, strict=True):
                 Path(place, f"{name}.c").write_text(text, encoding="utf-8")

@@ -820,13 +820,9 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
         resting += float((~keep).sum()) * each.period
         total += len(each) * each.period
         saturated += (~each.usable[keep]).sum(axis=0) * each.period
-        # a joint that never moves has no other efforts
-        quiet = (np.abs(each.qd) <= RESTING * fastest) & (fastest > 1e-3)
-        at_rest = np.transpose([_long(own, each.period) for own in quiet.T])
-        kept = replace(each, usable=each.usable & ~at_rest)
+        kept = replace(each, usable=each.usable & ~_resting(each, RESTING, fastest))
         stretches.append(kept if keep.all() else kept.rows(keep))
-        slow = (np.abs(each.qd) <= STANDSTILL * fastest) & (fastest > 1e-3)
-        stands = each.usable & np.transpose([_long(own, each.period) for own in slow.T])
+        stands = each.usable & _resting(each, STANDSTILL, fastest)
         some = np.flatnonzero(stands.any(axis=1))
         some = some[:: max(1, -(-len(some) // MOST_RESTING))]
         rests.append(replace(each, usable=stands).rows(some))
@@ -844,6 +840,19 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
         notes=tuple(dict.fromkeys(notes)),
         resting=tuple(each for each in rests if len(each)),
     )
+
+
+def _resting(samples: Samples, share: float, fastest: Floats) -> NDArray[np.bool_]:
+    """(k, n): whether the joint rests for long. One that never moves has no other efforts, and does
+    not.
+
+    Args:
+        samples: a stretch.
+        share: the largest rate at rest, as a fraction of the joint's largest rate.
+        fastest: (n,), rad/s or m/s: the largest rates.
+    """
+    slow = (np.abs(samples.qd) <= share * fastest) & (fastest > 1e-3)
+    return np.transpose([_long(own, samples.period) for own in slow.T])
 
 
 def _long(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
