@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,12 @@ from recorded import changed
 from test_identification_files import csv_of
 
 import robot_dynamics as rd
+from robot_dynamics.app import identification_report as report
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.closed import ClosedIdentification, identify_closed
+from robot_dynamics.identification.files import save
 from robot_dynamics.mechanism import Friction, Inertial, Pose, Rotor
 from robot_dynamics.simulation.physics import Simulation
 
@@ -190,7 +193,8 @@ def test_the_command_takes_a_robot_with_loops(tmp_path, capsys):
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("95 % band of unfiltered efforts") == 2
     assert "<th>95 % band</th>" in page
-    assert (out / "report.html").read_text().count("<svg class") == 2
+    # one for each motor, and one for the choice of the filter
+    assert (out / "report.html").read_text().count("<svg class") == 3
     right, again = rd.InverseDynamics(truth), rd.InverseDynamics(rd.load(out / "identified.yaml"))
     _, q, qd, qdd = moves(truth, right.joint_names, 0.12, 4)
     tau = right(q, qd, qdd)
@@ -299,3 +303,105 @@ def test_static_friction_of_a_motor_that_stands_still_tells_no_model_from_anothe
     assert found.errors.still.tolist() == [name == "qa2" for name in joints]
     assert found.errors.relative[joints.index("qa2")] > 0.5
     assert found.kept == "nothing"
+
+
+COUPLER = """
+robot: rssr
+links:
+  - {name: crank, parent: base, joint: {name: motor, type: revolute}, a: 0.1, mass: 0.8,
+     center_of_mass: [-0.04, 0.01, 0], inertia: {ixx: 0.001, iyy: 0.002, izz: 0.002}}
+  - {name: rod, joint: {name: ball, type: spherical, axes: zyx}, mass: 0.5,
+     center_of_mass: [0.17, 0, 0], inertia: {ixx: 0.0001, iyy: 0.004, izz: 0.004}}
+  - {name: rocker, parent: base, origin: {xyz: [0.3, 0.05, 0], rpy: [0.4, 0, 0]},
+     joint: {name: pivot, type: revolute}, mass: 0.9,
+     center_of_mass: [0.12, 0, 0.02], inertia: {ixx: 0.001, iyy: 0.006, izz: 0.006}}
+loops:
+  - {type: spherical, predecessor: {link: rod, xyz: [0.34, 0, 0]},
+     successor: {link: rocker, xyz: [0.25, 0, 0]}}
+actuated: [motor]
+home: {motor: 0.6, ball_rz: 0, ball_ry: 0, ball_rx: 0, pivot: 1.6}
+"""
+"""A rod between two ball joints, as CAD has it: it spins freely. Home is rough"""
+
+
+@pytest.fixture(scope="module")
+def coupler(tmp_path_factory):
+    """(its file, the true robot, logs at 1 kHz with an encoder's noise and without rates)."""
+    file = tmp_path_factory.mktemp("coupler") / "coupler.yaml"
+    file.write_text(COUPLER)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        described = rd.load(file)
+        links = []
+        for link, (mass, viscous) in zip(
+            described.links,
+            [(1.2, 0.3), (0, 0.02), (0, 0.02), (0.8, 0), (1.25, 0.05)],
+            strict=True,
+        ):
+            body, coulomb = link.inertial, 0.2 if viscous else 0.0
+            if mass:
+                body = Inertial(mass * body.mass, body.center_of_mass, mass * body.inertia)
+            joint = replace(link.joint, friction=Friction(viscous, coulomb))
+            links.append(replace(link, inertial=body, joint=joint))
+        truth = replace(described, links=tuple(links))
+        dynamics = rd.InverseDynamics(truth)
+        logs = []
+        for seed, rate in ((1, 1000.0), (2, 400.0)):
+            rng = np.random.default_rng(seed)
+            t, q, qd, qdd = moves(truth, ("motor",), 0.35, seed, 15.0, rate)
+            tau = dynamics(q, qd, qdd)
+            tau = tau + NOISE * np.sqrt((tau**2).mean()) * rng.normal(size=tau.shape)
+            seen = q + 2e-5 * rng.normal(size=q.shape)
+            nothing = np.full_like(q, np.nan)
+            logs.append(Recording(f"log {seed}", (Stream(("motor",), t, seen, nothing, tau),)))
+    return file, truth, logs
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_rod_that_spins_freely_keeps_its_mass_on_its_axis(coupler, tmp_path):
+    file, truth, (seen, unseen) = coupler
+    found = rd.identify(file, seen, validate=unseen)
+    # where the motor turns round, its noise decides on the sign of its friction
+    assert found.errors.relative.max() < 4 * NOISE
+    right, model = rd.InverseDynamics(truth), rd.InverseDynamics(found.mechanism)
+    _, *states = moves(truth, ("motor",), 0.35, 5)
+    tau = right(*states)
+    assert np.abs(model(*states) - tau).max() < 0.02 * np.abs(tau).max()
+    rod = found.mechanism.link("rod").inertial
+    assert 0.2 < rod.mass < 1.0
+    # the axis is the rod's x
+    assert np.abs(rod.center_of_mass[1:]).max() < 1e-6
+    between = [link for link in found.mechanism.links if link.name.startswith("ball_")]
+    assert [link.inertial.mass for link in between] == [0.0, 0.0]
+    # what is written is what was found
+    save(found, tmp_path)
+    again = rd.InverseDynamics(rd.load(tmp_path / "identified.yaml"))
+    assert again(*states) == pytest.approx(model(*states), rel=1e-9)
+    assert not (tmp_path / "identified.urdf").exists()
+    written = json.loads((tmp_path / "report.json").read_text())
+    assert written["cutoff"] == pytest.approx(found.cutoffs)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_filter_of_a_robot_with_loops_is_chosen_by_what_it_predicts(coupler, tmp_path):
+    file, _, (seen, unseen) = coupler
+    found = rd.identify(file, seen, validate=unseen)
+    # each sampling rate has its own
+    assert {*found.choices} == {"log 1", "log 2"}
+    assert all(3 < cutoff < 60 for cutoff in found.cutoffs.values())
+    choice = found.choices["log 1"]
+    assert choice.candidates[0] < 2
+    assert choice.candidates[-1] == np.inf
+    assert np.nanmin(choice.errors) == 1.0
+    assert choice.errors[0, 0] > 1.5  # motion is lost
+    assert choice.errors[-1, 0] > 1.5  # accelerations are noise
+    given = rd.identify(file, seen, validate=unseen, cutoff=1e4)
+    assert given.cutoffs == {"log 1": None, "log 2": None}
+    assert given.choices == {}
+    assert found.errors.relative.max() < 0.5 * given.errors.relative.max()
+    report.write(found, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "<h2>The filter</h2>" in page
+    assert f"log 1: filtered at {found.cutoffs['log 1']:.3g} Hz" in page
+    with pytest.raises(RecordingError, match="cutoff: found -1"):
+        rd.identify(file, seen, cutoff=-1.0)

@@ -27,7 +27,7 @@ from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.identification import Recording, Stream, read, table
 from robot_dynamics.identification.bombs import BLOCK, MAGIC, _gives, refuse_bomb
-from robot_dynamics.identification.files import roll_pitch_yaw
+from robot_dynamics.identification.files import roll_pitch_yaw, save
 from robot_dynamics.identification.preparation import prepare
 from robot_dynamics.identification.read import adapted, as_list
 from robot_dynamics.identification.replay import replay
@@ -865,7 +865,11 @@ def test_a_tree_in_yaml_is_written_as_one(tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     loaded = rd.load(tmp_path / "out" / "identified.yaml")
     assert loaded.joint_names == robot.joint_names
-    assert not (tmp_path / "out" / "identified.urdf").exists()
+    # URDF cannot express the rotors' inertia
+    q, still = np.random.default_rng(0).uniform(-2, 2, (5, 3)), np.zeros((5, 3))
+    weights = rd.InverseDynamics(rd.load(tmp_path / "out" / "identified.urdf"), terms=["gravity"])
+    right = rd.InverseDynamics(loaded, terms=["gravity"])(q, still, still)
+    assert weights(q, still, still) == pytest.approx(right, rel=1e-9, abs=1e-9)
     compare = ["replay", str(source), str(tmp_path / "out" / "identified.yaml"), str(table)]
     assert main([*compare, "--out", str(tmp_path), "--json"]) == 0
     before, after = json.loads(capsys.readouterr().out)["errors"]
@@ -873,6 +877,78 @@ def test_a_tree_in_yaml_is_written_as_one(tmp_path, capsys):
     assert 'href="robot.html"' in (tmp_path / "replay.html").read_text()
     assert '"motion":{"name":"a.csv"' in (tmp_path / "robot.html").read_text()
     assert np.mean(said["errors"]["unseen"]["identified"]) < 0.1
+
+
+BALL = """
+robot: reacher
+links:
+  - {name: upper, joint: {name: shoulder, type: universal, axes: zy}, mass: 2.0,
+     center_of_mass: [0.02, 0.01, 0.2], inertia: {ixx: 0.02, iyy: 0.02, izz: 0.004},
+     friction: {rz: {viscous: 9.0}}}
+  - {name: hand, origin: {xyz: [0, 0, 0.4]}, joint: {name: wrist, type: spherical, axes: xzy},
+     mass: 0.6, center_of_mass: [0.01, 0.06, 0.02], inertia: {ixx: 0.003, iyy: 0.001, izz: 0.003}}
+"""
+HINGED = """
+<mujoco model="hinged"><asset><mesh name="shell" file="shell.obj"/></asset><worldbody>
+  <body name="upper" pos="0 0 0.1"><joint name="j1" axis="0 0 1"/><joint name="j2" axis="0 1 0"/>
+    <geom type="mesh" mesh="shell"/>
+    <inertial pos="0 0.01 0.2" mass="2" diaginertia="0.02 0.02 0.004"/>
+    <body name="fore" pos="0 0 0.4"><joint name="j3" axis="0 1 0" pos="0 0 0.02"/>
+      <inertial pos="0.02 0.01 0.15" mass="1.2" diaginertia="0.012 0.012 0.002"/></body></body>
+</worldbody></mujoco>
+"""
+SHELL = "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+CARDAN = """
+<sdf version="1.9"><model name="cardan">
+<link name="base"><inertial><mass>1</mass></inertial></link>
+<joint name="w" type="fixed"><parent>world</parent><child>base</child></joint>
+<link name="upper"><pose relative_to="j"/><inertial><pose>0 .01 .2 0 0 0</pose><mass>2</mass>
+  <inertia><ixx>.02</ixx><iyy>.02</iyy><izz>.004</izz></inertia></inertial></link>
+<joint name="j" type="universal"><pose relative_to="base">0 0 .1 0 0 0</pose>
+  <parent>base</parent><child>upper</child>
+  <axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint>
+</model></sdf>
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "beside"),
+    [("ball.yaml", BALL, ()), ("hinged.xml", HINGED, ("shell.obj",)), ("cardan.sdf", CARDAN, ())],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_written_is_what_was_found_whatever_the_description(tmp_path, name, text, beside):
+    """Links between the parts of a joint have no bodies, and the friction of the parts is written
+    with its joint. Files beside an MJCF are not copied: their places are kept."""
+    if name.endswith(".xml"):
+        pytest.importorskip("mujoco", reason="MuJoCo reads MJCF")
+    (tmp_path / name).write_text(text)
+    for each in beside:
+        (tmp_path / each).write_text(SHELL)
+    robot = rd.load(tmp_path / name)
+    truth = changed(robot, 1, smooth=False)
+    truth = replace(truth, rotors=())
+    found = rd.identify(
+        tmp_path / name, recording(truth, 12.0, 100.0, noise=0.01),
+        validate=recording(truth, 8.0, 100.0, seed=5, noise=0.01),
+    )  # fmt: skip
+    assert found.errors.relative.max() < 0.02
+    between = [link for link in found.mechanism.links if link.intermediate]
+    assert between
+    assert all(link.inertial.is_nothing for link in between)
+    assert not {f"{link.name}.mass" for link in between} & {*found.parameters}
+    save(found, tmp_path / "out")
+    states = np.random.default_rng(0).uniform(-1, 1, (3, 5, len(robot.joint_names)))
+    right = rd.InverseDynamics(found.mechanism)(*states)
+    again = rd.InverseDynamics(rd.load(tmp_path / "out" / "identified.yaml"))
+    assert again(*states) == pytest.approx(right, rel=1e-12)
+    # URDF cannot express the rotors' inertia, nor gravity, which is 9.8 in SDF
+    urdf = rd.load(tmp_path / "out" / "identified.urdf")
+    urdf = replace(urdf, gravity=found.mechanism.gravity)
+    weights = rd.InverseDynamics(urdf, terms=["gravity"])(*states)
+    right = rd.InverseDynamics(found.mechanism, terms=["gravity"])(*states)
+    assert weights == pytest.approx(right, rel=1e-9, abs=1e-9)
+    copies = {path.name for path in (tmp_path / "out").iterdir()}
+    assert ("description" + Path(name).suffix in copies) == (not beside)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -387,8 +387,7 @@ def _page(
         *(f"<li>{escape(note)}</li>" for note in _recordings(result)),
         "</ul>",
     ]
-    if opened:
-        body += [*_zeros(opened), *_filters(opened)]
+    body += [*(_zeros(opened) if opened else ()), *_filters(result)]
     return page(f"{result.mechanism.name}, identified", body)
 
 
@@ -445,7 +444,7 @@ def _zeros(result: Identification) -> list[str]:
     ]
 
 
-def _filters(result: Identification) -> list[str]:
+def _filters(result: Identification | ClosedIdentification) -> list[str]:
     """The section that explains how the filter of each recording was chosen."""
     together: dict[bytes, list[str]] = {}
     for source, choice in result.choices.items():
@@ -463,7 +462,9 @@ def _filters(result: Identification) -> list[str]:
     ]
 
 
-def _filter_chart(result: Identification, sources: Sequence[str]) -> tuple[Chart, str]:
+def _filter_chart(
+    result: Identification | ClosedIdentification, sources: Sequence[str]
+) -> tuple[Chart, str]:
     """The chart of a choice that these recordings made together."""
     choice, cutoff = result.choices[sources[0]], result.cutoffs[sources[0]]
     source = listed(sources, 2)
@@ -486,8 +487,6 @@ def _filter_chart(result: Identification, sources: Sequence[str]) -> tuple[Chart
 
 
 def _recordings(result: Identification | ClosedIdentification) -> list[str]:
-    if isinstance(result, ClosedIdentification):
-        return list(result.notes)
     cutoffs = [
         f"{source}: " + ("not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz")
         for source, cutoff in result.cutoffs.items()

@@ -117,6 +117,7 @@ def split(
                     coupling=None,
                 ),
                 inertial if last else Inertial(),
+                intermediate=not last,
             )
         )
     return made

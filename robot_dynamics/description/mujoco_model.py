@@ -226,7 +226,7 @@ class _Reader:
         )
         if model.dof_armature[dof]:
             self.armatures.append(Armature(((name, 1.0),), float(model.dof_armature[dof])))
-        self.links.append(Link(link, parent, joint, inertial))
+        self.links.append(Link(link, parent, joint, inertial, link not in self.bodies))
 
     def _compound(
         self,

@@ -287,6 +287,7 @@ class _Reader:
             middle = Link(
                 f"{name}_1", parent,
                 replace(first, name=f"{name}_1", type="revolute", origin=origin),
+                intermediate=True,
             )  # fmt: skip
             end = replace(second, name=f"{name}_2", type="revolute", tail=tail)
             return [middle, Link(child, middle.name, end, body)]

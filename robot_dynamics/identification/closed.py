@@ -12,17 +12,18 @@ viscous and Coulomb friction, which Tᵀ maps to the motors.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import InputError, RecordingError, listed
-from ..mechanism import Friction, Mechanism
+from ..mechanism import Friction, Inertial, Mechanism, Pose
 from ..mechanism.dynamic_parameters import (
     frictions,
     standard_parameters,
@@ -36,13 +37,15 @@ from .fit import RIDGE, WEIGHTS
 from .fleet import Sum
 from .friction_laws import stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
+from .identified_mechanism import fixed_to, parted
 from .normal_equations import CHUNK, _correlation
 from .per_recording import HELD_OUT, one_blas_thread
-from .preparation import Prepared, prepare
+from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .read import Source, adapted, as_list
 from .recording import Floats
+from .shared_filter import SharedFilter, alike, groups
 from .solve import Prior, inverted, minimise
-from .unknowns import with_rotors
+from .unknowns import body_names, with_rotors
 
 ENOUGH = 4000
 """Largest number of samples of all recordings; more add little information, and the loops must be
@@ -50,6 +53,9 @@ closed for each one"""
 FOLDS = 6
 PASSES = 4
 """Number of iterations of reweighting"""
+OFF_AXIS = 1e-6
+"""How far the centre of mass of a link that spins freely may be off its axis, as a fraction of the
+robot's size"""
 BIWEIGHT = 4.685
 """Tukey's biweight: residuals beyond this many standard deviations have weight 0"""
 
@@ -69,6 +75,11 @@ class ClosedIdentification(Identified):
     band: ClosedBand
     """The prediction band of measured torques about the model's"""
 
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The names of the independent joints, in the order of states."""
+        return self._model.joint_names
+
     def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
         """Predict the torques that would be measured: (torque, deviation) by motor, N·m or N.
 
@@ -78,7 +89,7 @@ class ClosedIdentification(Identified):
 
         Args:
             q: (n,) or (k, n) positions of the independent joints, rad or m, in the order of
-                `InverseDynamics(mechanism).joint_names`.
+                `joints`.
             qd: rates, rad/s or m/s, likewise.
             qdd: accelerations, rad/s² or m/s², likewise.
 
@@ -182,7 +193,8 @@ def identify_closed(
         rename: from joint names in the recordings to those in the description.
         effort_scale: by motor, the factor that converts its efforts to N·m or N.
         position_offset: by motor, the offset to add to its recorded positions, rad or m.
-        cutoff: Hz, the low-pass filter's cut-off; None: no filter.
+        cutoff: Hz, the low-pass filter's cut-off; None: the one whose fit predicts torque best,
+            chosen jointly for recordings of about the same sampling rate.
         progress: called with a short message at each step.
 
     Raises:
@@ -193,6 +205,8 @@ def identify_closed(
     """
     say = progress or (lambda _: None)
     described = robot if isinstance(robot, Mechanism) else load(robot)
+    if cutoff is not None:
+        checked_cutoff(cutoff)
     if not described.loops:
         raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
     before = InverseDynamics(described)
@@ -202,10 +216,11 @@ def identify_closed(
             f"{listed(before.actuated_names)}, independent joints {listed(before.joint_names)}",
             name=described.name,
         )
-    whole = _whole(described, before.actuated_names)
-    problem = _Problem(whole, before)
-    fitted, judging, notes = [], [], []
-    for sources, judge in ((recordings, False), (validate, True)):
+    problem = _Problem(described, before)
+    share = 0.0 if validate is not None else HELD_OUT
+    raws: list[tuple[Even, float]] = []
+    notes: list[str] = []
+    for sources, held_out in ((recordings, share), (validate, 1.0)):
         if sources is None:
             continue
         for source in as_list(sources):
@@ -218,12 +233,23 @@ def identify_closed(
                     name=recording.source,
                 )
             sliding = [name for name in before.joint_names if described.joint(name).slides]
-            prepared = prepare(recording, before.joint_names, cutoff, sliding=sliding)
-            notes += [f"{recording.source}: {note}" for note in prepared.notes]
-            seen, unseen = prepared.split(HELD_OUT if validate is None else float(judge))
+            raws.append((even(recording, before.joint_names, sliding), held_out))
+    if cutoff is None:
+        say("choosing the filter")
+    with one_blas_thread():
+        choices = [None] * len(raws) if cutoff is not None else _choices(problem, raws)
+        fitted, judging = [], []
+        cutoffs: dict[str, float | None] = {}
+        chosen: dict[str, Choice] = {}
+        for (raw, held_out), choice in zip(raws, choices, strict=True):
+            prepared = raw.filtered(cutoff if choice is None else choice.cutoff)
+            cutoffs[raw.source] = prepared.cutoff
+            if choice is not None:
+                chosen[raw.source] = choice
+            notes += [f"{raw.source}: {note}" for note in prepared.notes]
+            seen, unseen = prepared.split(held_out)
             fitted.append(seen)
             judging.append(unseen)
-    with one_blas_thread():
         say("fitting")
         states = problem.states(fitted)
         x, H, sigma = problem.fitted(states)
@@ -252,6 +278,8 @@ def identify_closed(
         covariance=C,
         errors=errors,
         fitted=on_fitted,
+        cutoffs=cutoffs,
+        choices=chosen,
         locked={},
         notes=tuple(dict.fromkeys(notes)),
         warnings=warnings,
@@ -260,6 +288,29 @@ def identify_closed(
         shown=shown,
         band=band,
     )
+
+
+def _choices(problem: _Problem, raws: Sequence[tuple[Even, float]]) -> list[Choice]:
+    """The choice of a filter for each recording.
+
+    It is made from the motion that is fitted; for a recording of another sampling rate, which only
+    validates, from its own.
+
+    Args:
+        problem: the parameters to identify.
+        raws: recordings, each with the fraction that is held out.
+    """
+    seen = [(str(k), raw.first(1.0 - share)) for k, (raw, share) in enumerate(raws) if share < 1.0]
+    others = [(str(k), raw) for k, (raw, share) in enumerate(raws) if share == 1.0]
+    filters = [SharedFilter.of(problem, group) for group in groups(seen)]
+
+    def nearest(rate: float) -> SharedFilter:
+        return min(filters, key=lambda each: abs(math.log(each.rate / rate)))
+
+    for name, raw in others:
+        if not alike(nearest(raw.rate).rate, raw.rate):
+            filters.append(SharedFilter.of(problem, [(name, raw)]))
+    return [nearest(raw.rate).choice for raw, _ in raws]
 
 
 def _band(before: ClosedBand, model: InverseDynamics, judges: Sequence[_States]) -> ClosedBand:
@@ -341,14 +392,20 @@ def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
 
 
 class _Problem:
-    """The regressor's columns to identify: ten for each body, then friction and rotors."""
+    """The regressor's columns to identify: ten for each body, then friction and rotors.
 
-    def __init__(self, whole: Mechanism, described: InverseDynamics):
-        self.whole, self.dynamics = whole, InverseDynamics(whole)
-        self.motors = described.actuated_names
+    Joints that spin freely are locked in `whole`, not in the robot as described.
+    """
+
+    def __init__(self, described: Mechanism, before: InverseDynamics):
+        self.described = described
+        self.whole = whole = _whole(before.mechanism, before.actuated_names)
+        self.dynamics = InverseDynamics(whole)
+        self.motors = before.actuated_names
+        self._by_joint = [self.motors.index(name) for name in self.dynamics.joint_names]
         columns = list(self.dynamics.parameter_names)
         place = {name: k for k, name in enumerate(columns)}
-        self.bodies = tuple(link.name for link in whole.moving if f"{link.name}.mass" in place)
+        self.bodies = body_names(whole)
         names = [f"{body}.{each}" for body in self.bodies for each in NAMES]
         values = standard_parameters(whole, "full", True)
         terms = ("viscous", "coulomb", "offset")
@@ -368,9 +425,57 @@ class _Problem:
         mass = max(sum(float(phi[0]) for phi in described_bodies), 0.0)
         arms = [float(np.linalg.norm(link.joint.origin.translation)) for link in whole.links]
         size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
-        self.references = tuple(
+        self._references = tuple(
             reference(phi, 0.01 * mass if mass > 0 else 1.0, size) for phi in described_bodies
         )
+        self._on_axes = _on_axes(whole, self.bodies, self._references, size)
+
+    # the design matrix as `Columns`: in each row all parameters, also those of friction
+
+    @property
+    def size(self) -> int:
+        """p, the number of parameters."""
+        return len(self.names)
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """(n, p): all parameters in each row."""
+        return np.tile(np.arange(self.size), (len(self.motors), 1))
+
+    @property
+    def felt(self) -> list[NDArray[np.intp]]:
+        """By row, all of `places`."""
+        return [*self.places]
+
+    @property
+    def independent(self) -> list[tuple[NDArray[np.intp], Floats]]:
+        """By row, all columns, and the unit matrix."""
+        return [*zip(self.places, self.spread, strict=True)]
+
+    @property
+    def spread(self) -> list[Floats]:
+        """By row, the unit matrix."""
+        return [np.eye(self.size)] * len(self.motors)
+
+    width = 0
+    springs: list[int] = []  # noqa: RUF012
+
+    def references(self) -> tuple[Floats, ...]:
+        """P₀ (4, 4) of each body."""
+        return self._references
+
+    def friction(self, samples: Samples) -> list[Floats]:
+        """By row, no columns (k, 0): friction has its columns in `rigid`."""
+        return [np.empty((len(samples), 0))] * len(self.motors)
+
+    def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
+        """(columns (k, n, p), known torques (k, n)) in the joints' order; where the loops cannot be
+        closed, the torques are those measured."""
+        Y = self.dynamics.regressor(samples.q, samples.qd, samples.qdd)[:, self._by_joint]
+        closed = np.asarray(np.isfinite(Y).all(axis=(1, 2)))[:, None, None]
+        Y = np.where(closed, Y, 0.0)
+        known = Y[:, :, self._rest] @ self._known
+        return Y[:, :, self._columns], np.where(closed[:, 0], known, samples.tau)
 
     def states(self, parts: Sequence[Prepared]) -> _States:
         """The samples of several recordings, decimated to about `ENOUGH` or fewer.
@@ -434,7 +539,7 @@ class _Problem:
                 keep = np.flatnonzero(active)
                 G, g = gram[:, keep][:, :, keep], moment[:, keep]
                 tight = RIDGE * np.maximum(np.diag(G.sum(axis=0))[b_size:], 1e-300)
-                prior = Prior(self.references, np.zeros(len(keep) - b_size), tight)
+                prior = Prior(self._references, np.zeros(len(keep) - b_size), tight)
                 gamma = _weight(G, g, square, prior)
                 part, curvature = minimise(G.sum(axis=0), g.sum(axis=0), prior, gamma)
                 x[:] = 0.0
@@ -463,17 +568,61 @@ class _Problem:
     def _sums(self, A: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
         p = A.shape[-1]
         gram, moment = np.zeros((FOLDS, p, p)), np.zeros((FOLDS, p))
+        b_size = len(self._on_axes)
         square = np.zeros(FOLDS)
         for f, rows in enumerate(np.array_split(np.arange(len(b)), FOLDS)):
             root = np.sqrt(weights[rows])
             M = (A[rows] * root[..., None]).reshape(-1, p)
             r = (b[rows] * root).ravel()
             gram[f], moment[f], square[f] = M.T @ M, M.T @ r, r @ r
+            gram[f, :b_size, :b_size] += self._on_axes
         return gram, moment, square
 
     def mechanism(self, x: Floats) -> Mechanism:
         """The robot with these parameters (p,)."""
-        return with_parameters(self.whole, dict(zip(self.names, x.tolist(), strict=True)))
+        found = with_parameters(self.whole, dict(zip(self.names, x.tolist(), strict=True)))
+        inertials: dict[str, Inertial] = {}
+        for k, name in enumerate(self.bodies):
+            inertials |= parted(self.whole, name, x[10 * k : 10 * k + 10])
+        frictions = {link.joint.name: link.joint.friction for link in found.moving}
+        links = tuple(
+            replace(
+                link,
+                inertial=inertials.get(link.name, link.inertial),
+                joint=replace(
+                    link.joint, friction=frictions.get(link.joint.name, link.joint.friction)
+                ),
+            )
+            for link in self.described.links
+        )
+        return replace(self.described, links=links, rotors=found.rotors, armatures=found.armatures)
+
+
+def _on_axes(
+    mechanism: Mechanism, bodies: Sequence[str], references: Sequence[Floats], size: float
+) -> Floats:
+    """(10 b, 10 b): a normal matrix of the bodies that keeps the centres of mass of links that spin
+    freely on their axes, as gravity would turn them otherwise.
+
+    Args:
+        mechanism: with `spins`.
+        bodies: the names of the b bodies.
+        references: P₀ (4, 4) of each.
+        size: m, typical of the robot.
+    """
+    G = np.zeros((10 * len(bodies),) * 2)
+    for k, (name, P) in enumerate(zip(bodies, references, strict=True)):
+        poses = {name: Pose()} | {link.name: pose for link, pose in fixed_to(mechanism, name)}
+        for spinning in poses.keys() & mechanism.spins.keys():
+            point, direction = (np.asarray(x, dtype=float) for x in mechanism.spins[spinning])
+            pose = poses[spinning]
+            point, direction = pose.apply(point), pose.rotation @ direction
+            # e (h - m p) = 0 for both directions e normal to the axis
+            across = np.linalg.svd(direction[None])[2][1:]
+            rows = np.hstack([-(across @ point)[:, None], across, np.zeros((2, 6))])
+            own = slice(10 * k, 10 * k + 10)
+            G[own, own] += rows.T @ rows / (OFF_AXIS * P[3, 3] * size) ** 2
+    return G
 
 
 def _weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -> float:

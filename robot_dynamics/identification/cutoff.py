@@ -27,7 +27,7 @@ from .normal_equations import BIWEIGHT, Rows, Sums, fitted, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
 from .solve import Prior
-from .unknowns import Unknowns
+from .unknowns import Columns
 
 LOWEST = 0.5
 """Hz: the lowest candidate; its period, 2 s, is that of the slowest motions"""
@@ -64,7 +64,7 @@ SLOWEST = 4.0
 """Hz: the lowest cut-off of the slower filters; below it little more than gravity is left"""
 
 
-def choose(unknowns: Unknowns, raw: Even, wanted: float | None = None) -> Choice:
+def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
     """Choose the cut-off.
 
     Args:
@@ -134,7 +134,7 @@ class Swayed:
         )
 
 
-def swayed(unknowns: Unknowns, raw: Even, used: float | None) -> Iterator[Swayed]:
+def swayed(unknowns: Columns, raw: Even, used: float | None) -> Iterator[Swayed]:
     """The joints whose prediction error is far smaller with a slower filter.
 
     Args:
@@ -187,7 +187,7 @@ class _Candidate:
 class _Trial:
     """Candidates, each evaluated by cross-validation over parts of the time."""
 
-    def __init__(self, unknowns: Unknowns, raw: Even):
+    def __init__(self, unknowns: Columns, raw: Even):
         self.unknowns, self.raw = unknowns, raw
         self._kept = _instants(raw)
         self.count = sum(map(len, self._kept))

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from ..description import urdf_text
+from ..description import load, urdf_text, urdf_writer
+from ..description.compound import PARTS, parts_of
 from ..description.files import find, read_text
+from ..description.formats import form_of
 from ..description.xacro_process import expanded
-from ..errors import InputError
+from ..errors import InputError, Place, RobotDynamicsError
 from ..mechanism import Friction, Inertial, Rotor
 from ..outputs import (
     ANYTHING,
@@ -38,13 +41,14 @@ Result = Identification | ClosedIdentification
 
 COPY = "description"
 """File name of the copy of the original description"""
+ENDING_OF = {"urdf": ".urdf", "mujoco": ".xml", "sdf": ".sdf"}
 
 
 def save(result: Result, folder: Path) -> dict[str, Path]:
     """Write an identification's result to a folder.
 
-    The files are identified.yaml, the description that it refers to, identified.urdf if the
-    description is a URDF, and report.json.
+    The files are identified.yaml, the description that it refers to, identified.urdf unless the
+    robot has loops and its description is no URDF, and report.json.
 
     Args:
         result: an identification of a robot whose description came from a file or a text.
@@ -76,18 +80,25 @@ def save(result: Result, folder: Path) -> dict[str, Path]:
 def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
     assert result.source is not None
     written = {"identified": folder / "identified.yaml"}
-    text, content = _urdf_of(result.source)
+    text, content, path = _urdf_of(result.source)
+    form = "yaml" if text is None else form_of(text.decode(errors="replace"))
     if text is None:
         written["description"] = folder / f"{COPY}.yaml"
         written["description"].write_text(read_text(find(result.source)))
         whole = _tree(result, content)
     else:
-        written["description"] = folder / f"{COPY}.urdf"
-        written["description"].write_bytes(text)
-        whole = content | {"urdf": written["description"].name} | _extras(result, content)
+        copy = folder / f"{COPY}{ENDING_OF[form]}"
+        copy.write_bytes(text)
+        written["description"] = copy
+        if path is not None and form != "urdf" and not _is_whole(copy):
+            copy.unlink()
+            written["description"] = path.resolve()
+        place = written["description"]
+        where = place.name if place == copy else str(place)
+        whole = content | {"urdf": where} | _extras(result, content)
+    if form == "urdf" or not result.mechanism.loops:
         written["urdf"] = folder / "identified.urdf"
-        inertials, frictions = _changed_bodies(result), _changed_friction(result)
-        written["urdf"].write_bytes(urdf_text.replaced(text, inertials, frictions))
+        written["urdf"].write_bytes(_urdf(result, text if form == "urdf" else None))
     heading = "# Identified from recordings; report.json says how well.\n"
     written["identified"].write_text(
         heading + yaml.safe_dump(whole, sort_keys=False, default_flow_style=None, width=100)
@@ -95,21 +106,42 @@ def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
     return written
 
 
-def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any]]:
-    """(the URDF's text, the content of the YAML that refers to it); without a URDF: (None, the
-    YAML's content)."""
+def _is_whole(copy: Path) -> bool:
+    """Whether a copied description can be read without the files beside the original."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            load(copy)
+    except RobotDynamicsError:
+        return False
+    return True
+
+
+def _urdf(result: Result, text: bytes | None) -> bytes:
+    """The identified robot as URDF: the original text with new bodies and friction, or if that is
+    None a new one. What URDF cannot express is left out."""
+    if text is not None:
+        return urdf_text.replaced(text, _changed_bodies(result), _changed_friction(result))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return urdf_writer.urdf(result.mechanism).encode()
+
+
+def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any], Path | None]:
+    """(the text of the URDF, SDF or MJCF, the content of the YAML that refers to it, its path);
+    without one: (None, the YAML's content, None)."""
     if source.lstrip("\ufeff \t\r\n").startswith("<"):
-        return source.encode(), {}
+        return source.encode(), {}, None
     path = find(source)
     content: dict[str, Any] = {}
     if path.suffix.lower() in (".yaml", ".yml"):
         content = yaml.safe_load(read_text(path))
         if "urdf" not in content:
-            return None, content
+            return None, content, None
         path = find(content["urdf"], beside=path.parent)
     if path.suffix.lower() == ".xacro":
-        return expanded(path).encode(), content
-    return path.read_bytes(), content
+        return expanded(path).encode(), content, path
+    return path.read_bytes(), content, path
 
 
 def _extras(result: Result, content: dict[str, Any]) -> dict[str, Any]:
@@ -132,10 +164,16 @@ def _tree(result: Result, content: dict[str, Any]) -> dict[str, Any]:
     links = []
     for item in content["links"]:
         link = dict(item)
-        joint = (link.get("joint") or {}).get("name")
+        said = link.get("joint") or {}
+        joint, kind = said.get("name"), str(said.get("type"))
         if link["name"] in bodies:
             link |= _body(bodies[link["name"]])
-        if joint in laws:
+        if kind in PARTS:
+            parts = parts_of(kind, said.get("axes"), Place(link["name"]))
+            names = {part: f"{joint}_{part}" for part in parts}
+            own = {part: _friction(laws[name]) for part, name in names.items() if name in laws}
+            link["friction"] = (link.get("friction") or {}) | own
+        elif joint in laws:
             link["friction"] = _friction(laws[joint])
         links.append(link)
     rotors = {rotor.name: _rotor(rotor) for rotor in _changed_rotors(result)}
@@ -279,6 +317,7 @@ SUMMARY = record(
     unexplained=NULLABLE.listed(
         "N·m or N, by joint: deviation of the efforts that the parameters do not explain"
     ).of("band.residual"),
+    cutoff=NULLABLE.by_name("Hz, by recording").of("cutoffs"),
     notes=NOTES,
     warnings=TEXT.listed(),
 )
@@ -293,7 +332,6 @@ OPEN_CHAIN_SUMMARY = record(
     zeros=_ZERO.listed(),
     contacts=_CONTACT.listed(),
     weight_of_the_description=NULLABLE.of("fit.gamma"),
-    cutoff=NULLABLE.by_name("Hz, by recording").of("cutoffs"),
     duration=NUMBER("s"),
     locked=NUMBER.by_name("rad or m"),
 )

@@ -14,6 +14,7 @@ from ..dynamics import InverseDynamics
 from ..errors import RecordingError
 from ..mechanism import Mechanism
 from .errors import Errors
+from .preparation import Choice
 
 NONSENSE = 0.99
 """Fraction of the torque; a model with larger relative errors at every joint is useless"""
@@ -36,6 +37,11 @@ class Identified:
     """Errors on held-out motion, by joint; for a robot with loops by motor"""
     fitted: Errors
     """Errors on the motion used for the fit"""
+    cutoffs: dict[str, float | None]
+    """By recording, the low-pass filter's cut-off in Hz; None: not filtered"""
+    choices: dict[str, Choice]
+    """By recording, how the cut-off was chosen, unless it was given; its errors are in the order of
+    the result's `joints`"""
     locked: dict[str, float]
     """Joints that were not recorded, and the positions at which they are locked (rad or m)"""
     notes: tuple[str, ...]

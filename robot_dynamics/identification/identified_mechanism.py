@@ -118,7 +118,8 @@ def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inerti
     name.
 
     The fixed bodies remain as described if the rest is then physically consistent, and are
-    otherwise reduced by one of `SHARES`, or to nothing.
+    otherwise reduced by one of `SHARES`, or to nothing. The rest is the moving link's, or if that
+    only connects the parts of a joint, that of the first link fixed to it.
 
     Args:
         mechanism: the robot as described.
@@ -126,6 +127,11 @@ def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inerti
         phi: (10,), in the moving link's frame.
     """
     fixed = fixed_to(mechanism, name)
+    owner, place = name, Pose()
+    if mechanism.link(name).intermediate:
+        owner, place = next((link.name, pose) for link, pose in fixed if not link.intermediate)
+        fixed = [(link, pose) for link, pose in fixed if link.name != owner]
+    to_owner = place.inverse()
     for share in SHARES:
         inertials = {
             link.name: Inertial(
@@ -140,8 +146,9 @@ def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inerti
             if not inertials[link.name].is_nothing:
                 rest -= numbers_of(inertials[link.name].seen_from(pose))
         if is_possible(rest):
-            return inertials | {name: body_of(rest)}
-    return {link.name: Inertial() for link, _ in fixed} | {name: body_of(phi)}
+            return inertials | {owner: body_of(rest).seen_from(to_owner)}
+    none = {link.name: Inertial() for link, _ in fixed}
+    return none | {owner: body_of(phi).seen_from(to_owner)}
 
 
 def fixed_to(mechanism: Mechanism, name: str) -> list[tuple[Link, Pose]]:

@@ -49,7 +49,6 @@ from .per_recording import (
     one_blas_thread,
     place,
 )
-from .preparation import Choice
 from .prepared_cache import PreparedCache
 from .quality import (
     LITTLE,
@@ -78,10 +77,6 @@ class Identification(Identified):
 
     fit: Fit
     """The solution of the least-squares problem, with its covariance"""
-    cutoffs: dict[str, float | None]
-    """By recording, the low-pass filter's cut-off in Hz; None: not filtered"""
-    choices: dict[str, Choice]
-    """By recording, how the cut-off was chosen, unless it was given"""
     duration: float
     """s of motion used for the fit"""
     traces: tuple[Trace, ...]

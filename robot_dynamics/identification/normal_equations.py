@@ -20,7 +20,7 @@ from .friction_laws import VISCOUS, stands_still
 from .preparation import Prepared, Samples
 from .recording import Floats
 from .solve import Prior, inverted, solved
-from .unknowns import Unknowns
+from .unknowns import Columns, Unknowns
 
 FOLDS = 6
 """Parts of each recording for cross-validation"""
@@ -334,7 +334,7 @@ class Rows:
     """The equations of some samples. A joint's friction appears only in that joint's rows, a
     shaft's in those of all joints coupled to it."""
 
-    def __init__(self, unknowns: Unknowns, samples: Samples):
+    def __init__(self, unknowns: Columns, samples: Samples):
         self.unknowns = unknowns
         self.felt = unknowns.felt
         self.places = [
@@ -394,7 +394,7 @@ class Sums:
     """Aᵀ W A and Aᵀ W τ by fold and joint, accumulated in the independent columns and expanded on
     demand."""
 
-    def __init__(self, unknowns: Unknowns, folds: int = 1):
+    def __init__(self, unknowns: Columns, folds: int = 1):
         self._unknowns = unknowns
         self._folds = folds
         self._halves: dict[int, Floats] = {}

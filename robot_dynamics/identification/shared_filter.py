@@ -18,7 +18,7 @@ import numpy as np
 from .cutoff import choose
 from .preparation import Choice, Even
 from .recording import Floats
-from .unknowns import Unknowns
+from .unknowns import Columns
 
 Named = tuple[str, Even]
 """A recording's name and its motion"""
@@ -34,6 +34,11 @@ OCTAVES = 12
 """Number of octaves below the Nyquist frequency; the last one includes everything below it"""
 NOTHING = 1e-12
 """Fraction of the power of a joint's rate; less is rounding"""
+
+
+def alike(rate: float, other: float) -> bool:
+    """Whether two sampling rates, in Hz, are about the same."""
+    return abs(rate / other - 1) <= SAME_RATE
 
 
 def octaves(raw: Even) -> Floats:
@@ -73,7 +78,7 @@ class SharedFilter:
     highest: Floats
 
     @classmethod
-    def of(cls, unknowns: Unknowns, few: Sequence[Named]) -> SharedFilter:
+    def of(cls, unknowns: Columns, few: Sequence[Named]) -> SharedFilter:
         """Choose the filter from recordings of the same joints and sampling rate.
 
         Args:
@@ -90,7 +95,7 @@ class SharedFilter:
 
     def suits(self, raw: Even) -> bool:
         """Whether a recording is like those from which the filter was chosen."""
-        if raw.joints != self.joints or abs(raw.rate / self.rate - 1) > SAME_RATE:
+        if raw.joints != self.joints or not alike(raw.rate, self.rate):
             return False
         # octave k ends at rate / 2^(k+1); the last one below the cut-off counts, too
         cutoff = self.rate if self.choice.cutoff is None else self.choice.cutoff

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,48 @@ GEAR_RATIO = 100.0
 """Assumed gear ratio of an unknown motor; the reflected inertia scales with its square"""
 LOAD = 0.1
 """The assumed mass of a payload, as a fraction of the robot's mass"""
+
+
+class Columns(Protocol):
+    """The design matrix of a robot with n joints, by row, without the columns that are zero or
+    depend on others there."""
+
+    @property
+    def size(self) -> int:
+        """p, the number of parameters; those of the bodies come first."""
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """(n, k): the parameters of each row."""
+
+    @property
+    def felt(self) -> list[NDArray[np.intp]]:
+        """By row, which of its `places` can be nonzero."""
+
+    @property
+    def independent(self) -> list[tuple[NDArray[np.intp], Floats]]:
+        """By row, (independent columns of bodies and rotors, T), all of which are these times T."""
+
+    @property
+    def spread(self) -> list[Floats]:
+        """By row, S: all columns are [independent ones, friction] times S."""
+
+    @property
+    def width(self) -> int:
+        """The number of friction columns in each row."""
+
+    @property
+    def springs(self) -> list[int]:
+        """The parameters of springs."""
+
+    def references(self) -> tuple[Floats, ...]:
+        """P₀ (4, 4) of each body."""
+
+    def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
+        """(columns (k, n, …) of bodies and rotors, known torques (k, n))."""
+
+    def friction(self, samples: Samples) -> list[Floats]:
+        """By row, (k, `width`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +167,7 @@ class Unknowns:
         """The links whose bodies are identified, each together with everything fixed to it."""
         if self.payload is not None:
             return (self.payload,)
-        return tuple(link.name for link in self.mechanism.moving)
+        return body_names(self.mechanism)
 
     @property
     def rotors(self) -> dict[str, str]:
@@ -389,6 +432,19 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
     if all(law == Friction() for *_, law in mechanism.friction_rows()):
         return None
     return InverseDynamics(mechanism, terms={"friction"})
+
+
+def body_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """The moving links that have a body, own or fixed to them; not those that only connect the
+    parts of a joint."""
+    carriers: dict[str, str] = {}
+    with_body = set()
+    for link in mechanism.links:
+        carrier = link.name if link.joint.moves else carriers.get(link.parent, mechanism.base)
+        carriers[link.name] = carrier
+        if not link.intermediate:
+            with_body.add(carrier)
+    return tuple(link.name for link in mechanism.moving if link.name in with_body)
 
 
 def shaft_scale(row: Floats) -> float:

@@ -437,6 +437,9 @@ class Link:
     joint: Joint
     inertial: Inertial = field(default_factory=Inertial)
     """In the link's frame"""
+    intermediate: bool = False
+    """Whether it only connects the parts of a joint with several degrees of freedom: it has no
+    mass, and descriptions cannot name it"""
 
 
 @dataclass(frozen=True, eq=False)
