@@ -122,6 +122,58 @@ def test_mujoco_simulates_it():
     assert relative(data.qfrc_inverse, ours) < RELATIVE_TO_PINOCCHIO
 
 
+def test_gazebo_drops_no_base_and_is_told_of_no_body(tmp_path):
+    """sdformat drops a link without <inertial>, and everything on it, also where its joint is fixed
+    to the world. Of moving links it is said: giving them a mass would change the robot."""
+    bare = rd.load(CONFIG / "three_axis.yaml")
+    root = ET.fromstring(written(bare, world=True))
+    links = {link.get("name"): link.find("inertial/mass") for link in root.iter("link")}
+    assert [name for name, mass in links.items() if mass is None] == ["world"]
+    assert float(links["base"].get("value")) > 0
+    with_base = replace(bare, base_inertial=replace(bare.link("bar1").inertial, mass=7.0))
+    root = ET.fromstring(written(with_base, world=True))
+    assert root.find("link[@name='base']/inertial/mass").get("value") == "7.0"
+    assert ET.fromstring(written(bare)).find("link[@name='base']/inertial") is None
+    for name, thin in (("three_axis", ""), ("polar", "link1, link2"), ("delta", "cross1, wrist1")):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            urdf(rd.load(CONFIG / f"{name}.yaml"))
+        said = [str(each.message) for each in caught if "simulators refuse" in str(each.message)]
+        assert len(said) == bool(thin), name
+        assert not thin or f"links {thin}" in said[0]
+    # two point masses have moments of inertia together, if not about the line through them
+    text = """
+        robot: pair
+        links:
+          - {name: bar, joint: {name: q, type: revolute}, mass: 1.0, center_of_mass: [0.1, 0, 0]}
+          - {name: tip, origin: {xyz: [0.3, 0, 0]}, joint: {type: fixed}, mass: 1.0, inertia: {I}}
+    """
+    for inertia, thin in (("ixx: 1.0e-3", False), ("iyy: 1.0e-3", True)):
+        file = tmp_path / "pair.yaml"
+        file.write_text(text.replace("{I}", f"{{{inertia}}}"))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            urdf(rd.load(file))
+        assert any("simulators refuse" in str(each.message) for each in caught) == thin
+
+
+@pytest.mark.parametrize("robot", ["polar", "six_axis"])
+def test_gazebos_robots_have_no_link_that_gazebo_drops(robot):
+    pytest.importorskip("xacro", reason="xacro is not installed")
+    from robot_dynamics.description.xacro_process import expanded
+
+    path = CONFIG.parent / "urdf" / f"{robot}.urdf.xacro"
+    root = ET.fromstring(expanded(path))
+    empty = [link.get("name") for link in root.iter("link") if link.find("inertial") is None]
+    fixed = {
+        joint.find("child").get("link"): joint.find("parent").get("link")
+        for joint in root.iter("joint")
+        if joint.get("type") == "fixed"
+    }
+    # those that are fixed to another one are merged into it
+    assert {name for name in empty if fixed.get(name, "world") == "world"} <= {"world"}
+
+
 def test_every_link_of_a_shipped_robot_can_be_seen():
     for file in [*sorted(CONFIG.glob("[!f]*.yaml")), CONFIG / "five_bar.yaml"]:
         mechanism = rd.load(file)

@@ -15,7 +15,7 @@ from lxml import etree
 
 from ..errors import DescriptionError, listed, wrong
 from ..mechanism import Armature, Friction, Inertial, Limits, Link, Mechanism, Pose, Rotor
-from ..mechanism.transform import friction_at_joints, with_rotor_model
+from ..mechanism.transform import friction_at_joints, lumped, with_rotor_model
 from ..scalar import Floats, is_zero, roll_pitch_yaw
 from .fields import tolerate
 from .shapes import Shape, Shapes
@@ -23,6 +23,8 @@ from .urdf_text import dynamics_text, inertial_text
 
 WORLD = "world"
 """The link that Gazebo treats as the ground; a robot without it falls"""
+ON_THE_GROUND = Inertial(1.0, np.zeros(3), 0.01 * np.eye(3))
+"""The body of a base that is fixed to the ground, if it has none"""
 UNKNOWN = 1e6
 """Written for unknown limits that URDF requires, far beyond what a robot reaches"""
 
@@ -41,7 +43,8 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
 
     Args:
         mechanism: the robot.
-        world: whether to fix the base to a link `world`, as Gazebo requires.
+        world: whether to fix the base to a link `world`, as Gazebo requires. A base without mass
+            gets one, which affects no torque: Gazebo drops links without it, and what is on them.
 
     Raises:
         DescriptionError: a name that XML cannot contain, or a joint that follows several others.
@@ -49,7 +52,8 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
     Warns:
         DescriptionWarning: what URDF cannot express and is left out: loops, rotors' inertia,
             armatures, friction other than viscous and Coulomb, friction of rotors and armatures
-            that several joints turn, gravity that does not point down.
+            that several joints turn, gravity that does not point down. Also moving links with
+            which simulators cannot compute, as they have no mass or no inertia.
     """
     for complaint in _left_out(mechanism):
         tolerate(complaint, strict=False)
@@ -61,11 +65,13 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
     for part, colour in COLOURS.items():
         material = etree.SubElement(root, "material", name=MATERIALS[part])
         etree.SubElement(material, "color", rgba=colour)
+    base = robot.base_inertial
     if world and robot.base != WORLD:
         around = names.free(WORLD)
         _link(root, around, None, [])
         _fixed(root, names.free(f"{WORLD}_joint"), around, robot.base, Pose())
-    _link(root, robot.base, robot.base_inertial, _visuals(shapes.of(robot.base)))
+        base = ON_THE_GROUND if is_zero(base.mass) else base
+    _link(root, robot.base, base, _visuals(shapes.of(robot.base)))
     for link in robot.links:
         joint, body = link.joint, link.inertial
         if not joint.moves:
@@ -105,14 +111,11 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
             f"the inertia of rotors {listed(turning)}",
             "Γ²·I about its axis is what simulators call armature",
         )
-    points = [
-        link.name
-        for link in mechanism.links
-        if not is_zero(link.inertial.mass) and not np.any(link.inertial.inertia)
-    ]
-    if points:
-        yield left(
-            f"an inertia of links {listed(points)}", "they have none, and simulators need one"
+    thin = [link.name for link in lumped(mechanism).links if _is_thin(link.inertial)]
+    if thin:
+        yield DescriptionError(
+            f"{mechanism.name}: links {listed(thin)} have no mass, or no moment of inertia about "
+            "some axis: simulators refuse such links, or drop them with everything on them"
         )
     several = [each.name for each in mechanism.rotors if each.friction and not _joint_of(each)]
     if several:
@@ -139,6 +142,12 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
     if size and not np.allclose(mechanism.gravity, size * DOWN, atol=1e-9 * size):
         found = ", ".join(f"{x:g}" for x in mechanism.gravity)
         yield left(f"gravity [{found}] m/s²", "set its direction in the simulator")
+
+
+def _is_thin(body: Inertial) -> bool:
+    """Whether a body has no mass, or no moment of inertia about some axis."""
+    moments = np.linalg.eigvalsh(np.asarray(body.inertia, dtype=float))
+    return is_zero(body.mass) or bool(moments[0] <= 1e-12 * max(moments[-1], 1e-300))
 
 
 def _is_rich(law: Friction) -> bool:
