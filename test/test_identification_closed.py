@@ -277,12 +277,34 @@ def test_what_cannot_be_is_one_line():
     stream = good.streams[0]
     with pytest.raises(RecordingError, match="missing motors: qa2"):
         identify_closed(described, Recording("half", (stream.of(stream.names[:1]),)))
+    silent = np.where(np.arange(2) == stream.names.index("qa2"), np.nan, stream.effort)
+    for changes, words in (
+        ({"position": np.degrees(stream.position)}, "100 % of the recorded positions do not close"),
+        ({"effort": silent}, "odd: no efforts of qa2"),
+    ):
+        odd = Recording("odd", (replace(stream, **changes),))
+        with pytest.raises(RecordingError, match=words):
+            identify_closed(described, odd)
     for option in (
         {"payload": "platform"}, {"motor_efforts": True}, {"workers": 2}, {"scheduler": "tcp://x:1"},
     ):  # fmt: skip
         (name,) = option
         with pytest.raises(InputError, match=f"{name}: .*expected none: .* has loops"):
             rd.identify(described, good, **option)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_motors_that_no_model_explains_are_named():
+    described, truth = robots("five_bar")
+    (stream,) = log(truth, REACH["five_bar"], 1).streams
+    turned = Recording("turned", (replace(stream, effort=-stream.effort),))
+    found = identify_closed(described, turned)
+    for name in ("qa1", "qa2"):
+        assert any(
+            line.startswith(f"{name}: the model leaves") and "--effort-scale" in line
+            for line in found.warnings
+        )
+    assert identify_closed(described, log(truth, REACH["five_bar"], 1)).warnings == ()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -41,6 +41,7 @@ from .identified_mechanism import fixed_to, parted
 from .normal_equations import CHUNK, _correlation
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
+from .quality import large, lost
 from .read import Source, adapted, as_list
 from .recording import Floats
 from .shared_filter import SharedFilter, alike, groups
@@ -50,6 +51,11 @@ from .unknowns import body_names, with_rotors
 ENOUGH = 4000
 """Largest number of samples of all recordings; more add little information, and the loops must be
 closed for each one"""
+CHECKED = 200
+"""Number of a recording's states that are tried first"""
+CLOSED = 0.9
+"""Fraction of them in which the loops must close: beyond the robot's reach is little more than the
+noise at a limit"""
 FOLDS = 6
 PASSES = 4
 """Number of iterations of reweighting"""
@@ -233,7 +239,9 @@ def identify_closed(
                     name=recording.source,
                 )
             sliding = [name for name in before.joint_names if described.joint(name).slides]
-            raws.append((even(recording, before.joint_names, sliding), held_out))
+            raw = even(recording, before.joint_names, sliding)
+            problem.check(raw)
+            raws.append((raw, held_out))
     if cutoff is None:
         say("choosing the filter")
     with one_blas_thread():
@@ -261,11 +269,12 @@ def identify_closed(
         as_described = {name: known.get(name, 0.0) for name in problem.names}
         parameters = dict(zip(problem.names, x.tolist(), strict=True))
         kept: Kept = "nothing"
-        warnings: tuple[str, ...] = ()
+        warnings = (*large(errors), *lost(errors))
         if loses(errors):
             kept, found, parameters = "everything", described, as_described
-            warnings = tuple(stays(kept, errors))
+            kept_as = stays(kept, errors)
             errors, shown = _judged(before, before, judges)
+            warnings = (*kept_as, *large(errors))
         C = inverted(H)
         root = root_of(C) if kept == "nothing" else np.zeros((len(x), 0))
         band = _band(ClosedBand(problem, root, sigma), InverseDynamics(found), judges)
@@ -430,6 +439,25 @@ class _Problem:
         )
         self._on_axes = _on_axes(whole, self.bodies, self._references, size)
 
+    def check(self, raw: Even) -> None:
+        """Check that a recording is one of this robot.
+
+        Raises:
+            RecordingError: a motor has no efforts, or the loops cannot be closed.
+        """
+        if lacking := [name for name in raw.joints if name not in raw.measured]:
+            raise RecordingError(f"{raw.source}: no efforts of {listed(lacking)}", name=raw.source)
+        q = np.concatenate([each.position for _, each in raw.pieces])
+        q = q[:: max(1, len(q) // CHECKED)]
+        Y = self.dynamics.regressor(q, np.zeros_like(q), np.zeros_like(q))
+        closed = np.isfinite(Y).all(axis=(1, 2)).mean()
+        if closed < CLOSED:
+            raise RecordingError(
+                f"{raw.source}: {100 * (1 - closed):.0f} % of the recorded positions do not close "
+                "the loops: check the encoder zeros and the assembly mode of `home`",
+                name=raw.source,
+            )
+
     # the design matrix as `Columns`: in each row all parameters, also those of friction
 
     @property
@@ -510,10 +538,10 @@ class _Problem:
         states = self.order(states)
         Y = self.dynamics.regressor(states.q, states.qd, states.qdd)
         good = np.isfinite(Y).all(axis=(1, 2)) & np.isfinite(states.tau).all(axis=1)
-        if good.sum() < len(self.motors) * 10:
+        if good.sum() < (least := 10 * len(self.motors)):
             raise RecordingError(
-                "the recorded positions do not close the loops: check the encoder zeros and the "
-                "assembly mode of `home`",
+                f"samples in motion, with efforts and closed loops: found {good.sum()}, expected "
+                f"at least {least}: record longer",
                 name="recording",
             )
         A = Y[good][:, :, self._columns]

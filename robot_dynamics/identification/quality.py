@@ -282,6 +282,13 @@ def warnings(
             "parameters; the rest stay near the description: record longer, with all joints "
             "moving at once, faster, and in more varied poses"
         )
+    yield from large(unseen, explained)
+
+
+def large(unseen: Errors, explained: Sequence[str] = ()) -> Iterator[str]:
+    """A line for each joint with a large error on held-out motion, and one for those that stood
+    still in it; `explained` as for `warnings`."""
+    joints = unseen.joints
     still = [joint for joint, stood in zip(joints, unseen.still, strict=True) if stood]
     yield from unexplained(joints, unseen.relative, [*explained, *still])
     if still:
