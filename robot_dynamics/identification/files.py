@@ -89,13 +89,13 @@ def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
     else:
         copy = folder / f"{COPY}{ENDING_OF[form]}"
         copy.write_bytes(text)
-        written["description"] = copy
-        if path is not None and form != "urdf" and not _is_whole(copy):
+        refers_to = copy.name
+        if path is None or form == "urdf" or _is_whole(copy):
+            written["description"] = copy
+        else:
             copy.unlink()
-            written["description"] = path.resolve()
-        place = written["description"]
-        where = place.name if place == copy else str(place)
-        whole = content | {"urdf": where} | _extras(result, content)
+            refers_to = str(path.resolve())
+        whole = content | {"urdf": refers_to} | _extras(result, content)
     if form == "urdf" or not result.mechanism.loops:
         written["urdf"] = folder / "identified.urdf"
         written["urdf"].write_bytes(_urdf(result, text if form == "urdf" else None))
