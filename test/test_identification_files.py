@@ -880,6 +880,57 @@ def test_a_tree_in_yaml_is_written_as_one(tmp_path, capsys):
     assert np.mean(said["errors"]["unseen"]["identified"]) < 0.1
 
 
+def _ticking(seed=0, rate=500.0, lost=0.02, tick=0.0035):
+    """(true times, stream) of a smooth motion whose stamps are a clock's last tick, as a
+    simulator's is: several states have one stamp, and lost messages leave no trace in it."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(0, 12, 1 / rate)
+    w = 2 * np.pi * np.array([0.3, 0.5])
+    q, qd = np.sin(w * t[:, None]), w * np.cos(w * t[:, None])
+    # at rest for a second
+    q[2000:2500], qd[2000:2500] = q[2000], 0.0
+    q[2500:] += q[2000] - np.sin(w * t[2500])
+    tau = np.cos(3 * t)[:, None] + 0.1 * rng.normal(size=q.shape)
+    kept = rng.uniform(size=len(t)) >= lost
+    ticks = np.cumsum(tick * rng.uniform(0.3, 1.7, int(14 / tick)))
+    stamps = ticks[np.searchsorted(ticks, t + 1.0, side="right") - 1]
+    return t[kept], Stream(("a", "b"), stamps[kept], q[kept], qd[kept], tau[kept])
+
+
+@pytest.mark.parametrize("rates", [True, False])
+def test_states_of_a_coarse_clock_are_kept_and_timed_by_their_velocities(rates):
+    times, stream = _ticking(lost=0.02 if rates else 0.0)
+    if not rates:
+        stream = replace(stream, velocity=np.full_like(stream.velocity, np.nan))
+    assert (np.diff(stream.time) == 0).mean() > 0.2
+    notes = []
+    ((time, even),) = even_stretches(stream, notes)
+    assert any("another state (a coarse clock)" in note for note in notes)
+    # clocks agree up to a shift
+    right = np.interp(time - time[0], times - times[0], stream.position[:, 0])
+    assert np.abs(even.position[:, 0] - right).max() < 0.02
+    assert np.diff(time) == pytest.approx(2e-3, rel=0.005)
+    assert len(time) == pytest.approx(6000, abs=15)
+
+
+def test_only_states_that_a_clock_ticked_over_are_spread():
+    _, stream = _ticking(lost=0.0)
+    once = stream.rows(np.r_[True, np.diff(stream.time) > 0])
+    # the same state again is left out
+    twice = once.rows(np.repeat(np.arange(len(once.time)), 2))
+    notes = []
+    even_stretches(twice, notes)
+    assert any(f"{len(once.time)} messages repeat a stamp and were left out" in n for n in notes)
+    assert not any("coarse clock" in note for note in notes)
+    # a clock that stood still while hundreds of states came
+    stood = np.r_[np.zeros(400), np.arange(4000) / 500 + 20]
+    stream = stream.rows(slice(0, 4400))
+    notes = []
+    pieces = even_stretches(replace(stream, time=stood), notes)
+    assert any("399 messages repeat a stamp and were left out" in note for note in notes)
+    assert sum(len(time) for time, _ in pieces) == pytest.approx(4000, abs=5)
+
+
 BALL = """
 robot: reacher
 links:

@@ -24,6 +24,11 @@ REST = 0.25
 repeated"""
 EVEN = 1e-3
 """Fraction of a period; stamps this close to an even grid are taken to be on it"""
+COARSE = 0.01
+"""Fraction of the messages that have the stamp of the one before but other positions, beyond which
+the clock is coarse"""
+SLOW = 0.05
+"""Fraction of the largest speed, below which velocities do not tell the time between messages"""
 TELLING = 0.6
 """Ratio of the positions' roughness with even timing to that with the stamps, below which even
 timing is used"""
@@ -82,7 +87,7 @@ def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
 
 
 def _in_order(stream: Stream, notes: list[str]) -> Stream:
-    """The messages sorted by stamps, without repeated stamps."""
+    """The messages sorted by stamps, and spread evenly where several states have one stamp."""
     if (np.diff(stream.time) > 0).all():
         return stream
     order = np.argsort(stream.time, kind="stable")
@@ -90,10 +95,45 @@ def _in_order(stream: Stream, notes: list[str]) -> Stream:
     if late:
         notes.append(f"{late} out-of-order messages were sorted")
     stream = stream.rows(order)
-    new = np.r_[True, np.diff(stream.time) > 0]
-    if not new.all():
-        notes.append(f"{(~new).sum()} messages repeat a stamp and were left out")
-    return stream.rows(new)
+    again = np.r_[False, np.diff(stream.time) == 0]
+    moved = np.r_[False, ~_equal(stream.position[1:], stream.position[:-1])]
+    crowded = 0
+    if (again & moved).sum() > COARSE * len(again):
+        values = np.column_stack([stream.position, stream.effort])
+        again[1:] &= _equal(values[1:], values[:-1])
+        stream, crowded = _spread(stream.rows(~again), notes)
+    else:
+        stream = stream.rows(~again)
+    if left := int(again.sum()) + crowded:
+        notes.append(f"{left} messages repeat a stamp and were left out")
+    return stream
+
+
+def _spread(stream: Stream, notes: list[str]) -> tuple[Stream, int]:
+    """(the messages, the number of those that were left out) with different stamps.
+
+    Stamps of a clock that ticks more slowly than the robot is sampled say when it last ticked. The
+    messages of each tick are spread evenly until the next one; where these would be much closer
+    together or farther apart than usual (the clock stood still), only the first is kept.
+    """
+    begin = np.flatnonzero(np.r_[True, np.diff(stream.time) > 0])
+    count = np.diff(np.r_[begin, len(stream.time)])
+    if (count == 1).all():
+        return stream, 0
+    ticks = stream.time[begin]
+    step = np.r_[np.diff(ticks), np.nan] / count
+    usual = float(np.nanmedian(np.repeat(step, count)))
+    step[-1] = usual
+    usable = (count == 1) | ((step > usual / GAP) & (step < GAP * usual))
+    place = np.arange(len(stream.time)) - np.repeat(begin, count)
+    time = stream.time + place * np.repeat(step, count)
+    kept = (place == 0) | np.repeat(usable, count)
+    if spread := int((kept & (place > 0)).sum()):
+        notes.append(
+            f"{spread} messages have the stamp of the one before, but another state (a coarse "
+            "clock): they were spread evenly until the next stamp"
+        )
+    return replace(stream, time=time).rows(kept), int((~kept).sum())
 
 
 def _without_held(stream: Stream, notes: list[str]) -> Stream:
@@ -134,18 +174,20 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
     """The stretch on an even grid at its own rate.
 
     A stamp says when a message was sent, but the values may nevertheless have been sampled evenly.
-    Of the stamps and up to two even timings that fit them, the one with the smoothest positions is
-    used; the stamps, unless an even timing is clearly smoother.
+    Of the stamps and up to three even timings that fit them, with and without gaps for lost
+    messages, the one with the smoothest positions is used; the stamps, unless an even timing is
+    clearly smoother.
     """
     time = stream.time
     period = float(np.median(np.diff(time)))
     even = [np.linspace(time[0], time[-1], len(time))]
     if np.abs(even[0] - time).max() < EVEN * period:
         return even[0], replace(stream, time=even[0])
-    steps = np.maximum(1, np.round(np.diff(time) / period))
-    if (steps > 1).any():  # leave gaps for missing messages
-        places = np.r_[0.0, np.cumsum(steps)]
-        even.append(np.polyval(np.polyfit(places, time, 1), places))
+    # leave gaps for missing messages
+    for steps in (np.maximum(1, np.round(np.diff(time) / period)), _told_by_rates(stream)):
+        if (steps > 1).any():
+            places = np.r_[0.0, np.cumsum(steps)]
+            even.append(np.polyval(np.polyfit(places, time, 1), places))
     roughness = [_roughness(each, stream.position) for each in (time, *even)]
     best = int(np.argmin(roughness))
     if best and roughness[best] < TELLING * roughness[0]:
@@ -161,6 +203,29 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
     if len(grid) == len(time) and np.abs(grid - time).max() < EVEN * period:
         return grid, replace(stream, time=grid)
     return grid, _resampled(stream, time, grid)
+
+
+def _told_by_rates(stream: Stream) -> Floats:
+    """(k - 1,), the numbers of periods between messages that the velocities tell, Δq · q̇ / q̇²;
+    while the robot is too slow for that, messages are missing only as far as the stamps say in
+    total."""
+    stamps = np.diff(stream.time)
+    told = np.isfinite(stream.velocity).all(axis=0)
+    rates = (stream.velocity[1:, told] + stream.velocity[:-1, told]) / 2
+    square = (rates**2).sum(axis=1)
+    moving = square > SLOW**2 * square.max(initial=0.0)
+    steps = np.ones(len(stamps))
+    if not moving.any():
+        return steps
+    way = (np.diff(stream.position[:, told], axis=0) * rates).sum(axis=1)
+    passed = way[moving] / square[moving]
+    steps[moving] = np.maximum(1, np.round(passed / np.median(passed)))
+    period = stamps[moving].sum() / steps[moving].sum()
+    edges = np.flatnonzero(np.diff(np.r_[True, moving, True]))
+    for begin, end in edges.reshape(-1, 2):
+        missing = max(0, round(stamps[begin:end].sum() / period) - (end - begin))
+        steps[begin + np.argmax(stamps[begin:end])] += missing
+    return steps
 
 
 def _roughness(time: Floats, position: Floats) -> float:
