@@ -301,6 +301,29 @@ def test_what_cannot_be_is_one_line():
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_the_filter_depends_on_no_order_of_motors_and_on_no_held_out_motion():
+    described, truth = robots("five_bar")
+    (stream,) = log(truth, REACH["five_bar"], 1).streams
+    rng = np.random.default_rng(0)
+    noisy = stream.position + 2e-4 * rng.normal(size=stream.position.shape)
+    stream = replace(stream, position=noisy, velocity=np.full_like(noisy, np.nan))
+    found = identify_closed(described, Recording("log", (stream,)))
+    assert 2 < found.cutoffs["log"] < 20
+    motors = described.actuated[::-1]
+    turned = identify_closed(
+        replace(described, actuated=motors), Recording("log", (stream.of(motors),))
+    )
+    assert turned.joints == found.joints[::-1]
+    assert turned.cutoffs == pytest.approx(found.cutoffs)
+    assert turned.errors.relative[::-1] == pytest.approx(found.errors.relative, rel=1e-3)
+    late = np.arange(len(noisy))[:, None] > 0.7 * len(noisy)
+    spoiled = replace(stream, effort=stream.effort + late * 50 * rng.normal(size=noisy.shape))
+    other = identify_closed(described, Recording("log", (spoiled,)))
+    assert other.cutoffs == pytest.approx(found.cutoffs)
+    assert other.choices["log"].errors == pytest.approx(found.choices["log"].errors)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_motors_that_no_model_explains_are_named():
     described, truth = robots("five_bar")
     (stream,) = log(truth, REACH["five_bar"], 1).streams
