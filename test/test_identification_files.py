@@ -31,7 +31,7 @@ from robot_dynamics.identification.files import roll_pitch_yaw, save
 from robot_dynamics.identification.preparation import prepare
 from robot_dynamics.identification.read import adapted, as_list
 from robot_dynamics.identification.replay import replay
-from robot_dynamics.identification.stamps import even_stretches
+from robot_dynamics.identification.stamps import _spread, even_stretches
 from robot_dynamics.identification.unknowns import match
 from robot_dynamics.mechanism import Friction, Inertial
 from robot_dynamics.scalar import rotation_rpy
@@ -900,8 +900,8 @@ def _ticking(seed=0, rate=500.0, lost=0.02, tick=0.0035):
 @pytest.mark.parametrize("rates", [True, False])
 def test_states_of_a_coarse_clock_are_kept_and_timed_by_their_velocities(rates):
     times, stream = _ticking(lost=0.02 if rates else 0.0)
-    if not rates:
-        stream = replace(stream, velocity=np.full_like(stream.velocity, np.nan))
+    # velocities in another unit tell the same
+    stream = replace(stream, velocity=stream.velocity * (57.3 if rates else np.nan))
     assert (np.diff(stream.time) == 0).mean() > 0.2
     notes = []
     ((time, even),) = even_stretches(stream, notes)
@@ -910,7 +910,33 @@ def test_states_of_a_coarse_clock_are_kept_and_timed_by_their_velocities(rates):
     right = np.interp(time - time[0], times - times[0], stream.position[:, 0])
     assert np.abs(even.position[:, 0] - right).max() < 0.02
     assert np.diff(time) == pytest.approx(2e-3, rel=0.005)
-    assert len(time) == pytest.approx(6000, abs=15)
+    assert len(time) == pytest.approx(6000, abs=3)
+
+
+@pytest.mark.parametrize(
+    ("stamps", "spread"),
+    [
+        ((0, 2, 2, 6, 8, 8, 10), (0, 2, 4, 6, 8, 9, 10)),
+        ((0, 2, 4, 6, 8, 10, 10), (0, 2, 4, 6, 8, 10, 12)),
+        # hundreds of states of a clock that stood still, or two of one that did not
+        ((*([0] * 300), *range(1, 400)), range(400)),
+        ((*range(99), 99, 99, 200, *range(201, 250)), (*range(100), *range(200, 250))),
+    ],
+)
+def test_states_of_one_tick_are_spread_until_the_next(stamps, spread):
+    stream = stream_of(np.array(stamps, dtype=float), np.arange(len(stamps)))
+    found, left = _spread(stream, [])
+    assert found.time == pytest.approx(np.array(spread, dtype=float))
+    assert left == len(stamps) - len(spread)
+
+
+def test_a_few_repeated_stamps_are_no_coarse_clock():
+    place = np.r_[0:100, 99, 100:200]
+    notes: list[str] = []
+    moved = SINE[place] + 1e-3 * np.arange(201)
+    ((time, _),) = even_stretches(stream_of(T[place], moved), notes)
+    assert len(time) == 200
+    assert "1 messages repeat a stamp and were left out" in notes[0]
 
 
 def test_only_states_that_a_clock_ticked_over_are_spread():
