@@ -34,6 +34,7 @@ from robot_dynamics.scalar import rotation_rpy
 
 NO_MATTER = {
     "name",
+    "intermediate",
     "source",
     "symbols",
     "notation",
