@@ -21,9 +21,11 @@ from robot_dynamics.identification.bodies import numbers_of
 from robot_dynamics.identification.closed import (
     ClosedIdentification,
     _on_axes,
+    _Problem,
     identify_closed,
 )
 from robot_dynamics.identification.files import save
+from robot_dynamics.identification.preparation import even
 from robot_dynamics.mechanism import Friction, Inertial, Joint, Link, Pose, Rotor
 from robot_dynamics.scalar import rotation_rpy
 from robot_dynamics.simulation.physics import Simulation
@@ -292,6 +294,12 @@ def test_what_cannot_be_is_one_line():
         odd = Recording("odd", (replace(stream, **changes),))
         with pytest.raises(RecordingError, match=words):
             identify_closed(described, odd)
+    far = np.where(np.arange(len(stream.time))[:, None] % 500 < 450, 0.0, 100.0)
+    odd = Recording("odd", (replace(stream, position=stream.position + far),))
+    problem = _Problem(described, rd.InverseDynamics(described))
+    (note,) = problem.check(even(odd, stream.names))
+    assert "% of the recorded positions do not close the loops and were left out" in note
+    assert [*problem.check(even(good, stream.names))] == []
     for option in (
         {"payload": "platform"}, {"motor_efforts": True}, {"workers": 2}, {"scheduler": "tcp://x:1"},
     ):  # fmt: skip
