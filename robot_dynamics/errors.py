@@ -192,8 +192,8 @@ class TrajectoryError(RobotDynamicsError):
 
 @contextmanager
 def said_of(label: str) -> Iterator[None]:
-    """Put the robot's label (see `Mechanism.label`), if it has one, before the messages of errors
-    that are raised in this context."""
+    """Prefix the messages of errors raised in this context with the robot's label (see
+    `Mechanism.label`), if it has one."""
     try:
         yield
     except RobotDynamicsError as error:
@@ -214,7 +214,7 @@ def callers_level() -> int:
 
 
 class ClosureWarning(UserWarning):
-    """A closed robot is used, but not quite as it was described.
+    """A closed robot is used, but not exactly as described.
 
     An approximate home was closed by a search, a joint that does no work is held fixed, there are
     more motors than needed, or some states of a batch give nan because they cannot be closed or are

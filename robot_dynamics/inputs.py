@@ -41,7 +41,7 @@ def as_floats(name: str, x: ArrayLike) -> Floats:
 
 
 def _has_truth(x: Any) -> bool:
-    """Does x contain a bool? NumPy converts a bool among numbers to a number."""
+    """Does x contain a bool? NumPy would convert a bool among numbers to a number."""
     if isinstance(x, (list, tuple)):
         return not _PLAIN.issuperset(map(type, x)) and any(map(_has_truth, x))
     return x.dtype.kind == "b" if isinstance(x, np.ndarray) else isinstance(x, (bool, np.bool_))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of commands: a record of kinds defines both how it is read and its JSON Schema.
+"""The output of commands: a record of kinds defines both how values are read and their JSON Schema.
 
 `joints` are always the names in the order of q, qd and qdd, and `actuated` those in the order of
 the torques. A number that is not finite is null in JSON.
@@ -25,10 +25,10 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of value. Called with words, it returns the same kind with a description.
+    """One kind of value. Called with words, it returns the same kind with that description.
 
-    A record takes a value from the attribute of an object with the record's name for it, unless
-    `of` says otherwise, or from the key of this name in a mapping or in the keywords of `read`.
+    A record reads each of its values from the attribute of the same name (or the source given by
+    `of`) of an object, or from the key of the same name in a mapping or the keywords of `read`.
     """
 
     schema: Schema
@@ -65,7 +65,7 @@ class Kind:
         return replace(self, schema={"anyOf": [{"type": "null"}, self.schema]})
 
     def maybe(self) -> Kind:
-        """Such a value, which may be missing, as None means."""
+        """Such a value, which may be missing: None."""
         return replace(self, may_miss=True)
 
     def found(self, owner: Any, name: str) -> Any:

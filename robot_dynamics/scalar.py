@@ -36,7 +36,8 @@ _ROUNDING = 1e-15
 
 
 LEVEL = 1e-12
-"""If the horizontal part of the x axis is shorter than this, it is rounding: yaw is undetermined"""
+"""If the horizontal part of the x axis is shorter than this, it is only rounding error, and yaw is
+undetermined"""
 
 MOST_EXP = 709.782712893384
 """The largest x for which exp(x) is a finite float"""

@@ -128,7 +128,7 @@ class Verdict:
     trusted: tuple[str, ...]
     """The sensed joints whose readings are used"""
     suspect: str | None
-    """The joint whose sensor this call found faulty; None: none, or it cannot be decided which"""
+    """The joint whose sensor this call found faulty; None: none, or it cannot be isolated"""
     residual: float
     """The largest disagreement among the trusted readings, rad or fractions of the size"""
     consistent: bool
@@ -262,7 +262,7 @@ class SensorMonitor:
         if not consistent:
             culprit, best = self._culprit(readings, used)
             if culprit is None:
-                # it cannot be decided which one is faulty: trust the motors
+                # the faulty one cannot be isolated: trust the motors
                 excluded = range(self._a, self._k)
                 best = self._fit(readings, there & (np.arange(self._k) < self._a))
             else:
@@ -346,7 +346,7 @@ class SensorMonitor:
         return fit(model.solver, readings, self._here, used, at_motors=model.at_motors)
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:
-        """(the reading without which the others agree, their fit); None: it cannot be decided."""
+        """(the reading without which the others agree, their fit); None: it cannot be isolated."""
         if int(used.sum()) < self._a + 2:
             return None, None
         found: list[tuple[float, int, Fit]] = []

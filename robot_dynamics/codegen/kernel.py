@@ -134,7 +134,7 @@ class Kernel:
         arrays = [as_floats(name, x) for name, x in zip(names, states, strict=True)]
         if all(array.shape == (size,) for array, size in zip(arrays, sizes, strict=True)):
             result: Floats = self._machine.one(arrays)
-            return result if out is None else put(out, result)
+            return put(out, result)
         shape = batch_shape(names, sizes, arrays)
         count = int(np.prod(shape))
         rows = [
@@ -177,11 +177,13 @@ def receiver(out: Any, shape: tuple[int, ...]) -> None:
 
 
 def put(out: Any, result: Floats) -> Floats:
-    """Write the result to `out` and return `out`.
+    """Write the result to `out` and return `out`; None: return the result itself.
 
     Raises:
         InputError: `out` has a wrong type or shape, or is read-only.
     """
+    if out is None:
+        return result
     receiver(out, result.shape)
     out[...] = result
     return out  # type: ignore[no-any-return]

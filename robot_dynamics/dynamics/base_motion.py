@@ -142,7 +142,7 @@ class Placed(Protocol):
 
 
 class MovingBase:
-    """The torques of a robot whose base has a prescribed motion. It is immutable.
+    """The torques of a robot whose base has a prescribed motion. Immutable.
 
     Args:
         tree: the robot, or its tree if it has loops.
@@ -159,7 +159,8 @@ class MovingBase:
         needed = [name for name in MOTION if tree.rotors or name in OF_LINKS]
         self._has_gravity, used = "gravity" in terms, terms
         self.adds = not set(MOTION) & set(terms)
-        """Whether the results are to be added to those on a fixed base"""
+        """Whether the results are added to those on a fixed base, because no term depends on the
+        motion"""
         if self.adds:
             used = MOTION
         elif missing := [name for name in needed if name not in terms]:
@@ -213,7 +214,7 @@ class MovingBase:
         """The torques (…, n_m) at a position, for qd and qdd (…, k)."""
         if self.adds:
             qd = qdd = np.zeros_like(as_floats("qd", qd))
-            motion = self._heavier(motion)
+            motion = self._with_gravity_change(motion)
         tau = self._of_tree(*at.state(qd, qdd, self._names), motion)[..., 6:]
         return np.ascontiguousarray(at.on_motors(tau, self._names))
 
@@ -229,7 +230,7 @@ class MovingBase:
         tau = self.torques(at, qd, qdd, motion)
         robot, gravity = on_six_joints(self._robot), STILL[:3]
         if self.adds:
-            motion = self._heavier(motion)
+            motion = self._with_gravity_change(motion)
             gravity = -np.asarray(motion.specific_force)
             if gravity.ndim > 1:
                 raise wrong(
@@ -246,8 +247,8 @@ class MovingBase:
         n = len(self._names)
         # holding the robot against gravity is equivalent to accelerating it upwards
         felt = standing.felt(np.asarray(self._robot.gravity, dtype=float))
-        lifted = _joined(_joined(felt, NONE), np.zeros(n))
-        tau = self._chain.kernel("inertia").call(_beside("q", STILL, at.q, n), lifted)[..., 6:]
+        lifted = _concatenated(_concatenated(felt, NONE), np.zeros(n))
+        tau = self._chain.kernel("inertia").call(_with_base("q", STILL, at.q, n), lifted)[..., 6:]
         return np.ascontiguousarray(at.on_motors(tau, self._names))
 
     def derivatives(
@@ -273,10 +274,10 @@ class MovingBase:
     ) -> tuple[Floats, Floats, Floats]:
         if self.adds:
             qd = qdd = np.zeros_like(as_floats("qd", qd))
-            motion = self._heavier(motion)
+            motion = self._with_gravity_change(motion)
         return self._carried(q, qd, qdd, motion, len(self._names))
 
-    def _heavier(self, motion: BaseMotion) -> BaseMotion:
+    def _with_gravity_change(self, motion: BaseMotion) -> BaseMotion:
         """The base at rest, with g - g_described as gravity."""
         if not self._has_gravity:
             return BaseMotion(specific_force=ZERO)
@@ -299,21 +300,21 @@ class MovingBase:
             )  # fmt: skip
         felt = motion.felt(self._gravity)
         return (
-            _beside("q", STILL, q, n),
-            _beside("qd", motion.rates, qd, n),
-            _beside("qdd", _joined(felt, motion.turns), qdd, n),
+            _with_base("q", STILL, q, n),
+            _with_base("qd", motion.rates, qd, n),
+            _with_base("qdd", _concatenated(felt, motion.turns), qdd, n),
         )
 
 
-def _beside(name: str, base: Floats, state: ArrayLike, n: int) -> Floats:
+def _with_base(name: str, base: Floats, state: ArrayLike, n: int) -> Floats:
     """[base; state] (…, 6 + n)."""
     array = as_floats(name, state)
     if array.ndim == 0 or array.shape[-1] != n:
         raise wrong(InputError, name, array.shape, f"shape (…, {n})")
-    return _joined(base, array)
+    return _concatenated(base, array)
 
 
-def _joined(one: Floats, other: Floats) -> Floats:
+def _concatenated(one: Floats, other: Floats) -> Floats:
     if one.ndim == other.ndim == 1:
         return np.concatenate((one, other))
     batch = np.broadcast_shapes(one.shape[:-1], other.shape[:-1])

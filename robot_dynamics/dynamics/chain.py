@@ -47,7 +47,7 @@ class Chain(ABC):
     torques: Callable[..., Floats]
     """(q, qd, qdd) -> tau, with the least possible overhead"""
     lock: AbstractContextManager[object]
-    """Held during successive calls to a chain that is changed in place"""
+    """To be held during successive calls to a chain that is changed in place"""
 
     def __init__(self, mechanism: Mechanism, options: Options):
         self.mechanism, self.options = mechanism, options
@@ -110,12 +110,12 @@ class Chain(ABC):
         """A copy without shared mutable state."""
 
     @abstractmethod
-    def at(self, q: ArrayLike, bearing: bool = False) -> Placed:
+    def at(self, q: ArrayLike, regular: bool = False) -> Placed:
         """The robot at q (…, k).
 
         Args:
             q: (…, k) positions, rad or m.
-            bearing: whether forces are needed; a state too near a singularity is then refused.
+            regular: whether to refuse a state too near a singularity, as for forces.
         """
 
     @abstractmethod
@@ -184,7 +184,7 @@ class Chain(ABC):
         # copies, which share no memory with the arguments
         q, qd, qdd = (np.broadcast_to(x, (*batch, k)).copy() for x in given)
         with self.lock:
-            return self.at(q, bearing=True).state(qd, qdd, self.mechanism.joint_names)
+            return self.at(q, regular=True).state(qd, qdd, self.mechanism.joint_names)
 
     def pushed(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
@@ -199,7 +199,7 @@ class Chain(ABC):
     def wrench_torques(self, q: ArrayLike, wrenches: Mapping[str, Floats], axes: str) -> Floats:
         """Σ Jᵀ w (…, n_m); the axes are `base`, or `link` for those of each wrench's own link."""
         with self.lock:
-            at = self.at(q, bearing=True)
+            at = self.at(q, regular=True)
             tau = np.zeros((*at.q.shape[:-1], len(self.actuated_names)))
             for link, wrench in wrenches.items():
                 if axes == "link":
@@ -215,13 +215,13 @@ class Chain(ABC):
         """The torques on a moving base."""
         with self.lock:
             moving = self._moved
-            tau = moving.torques(self.at(q, bearing=True), qd, qdd, motion)
+            tau = moving.torques(self.at(q, regular=True), qd, qdd, motion)
             return tau + self.torques(q, qd, qdd) if moving.adds else tau
 
     def gravity_on_moving_base(self, q: ArrayLike, motion: BaseMotion) -> Floats:
         """g (…, n_m) on a tilted base"""
         with self.lock:
-            return self._moved.gravity(self.at(q, bearing=True), motion)
+            return self._moved.gravity(self.at(q, regular=True), motion)
 
     def derivatives_on_moving_base(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
@@ -259,7 +259,7 @@ class Chain(ABC):
         with self.lock:
             if motion is not None:
                 moving = self._moved
-                at = self.at(q, bearing=True)
+                at = self.at(q, regular=True)
                 found = moving.motor_torques(at, qd, qdd, motion, self.actuated_names)
                 if not moving.adds:
                     return found

@@ -76,10 +76,10 @@ class ClosedRobot(Chain):
         other._adopt()
         return other
 
-    def at(self, q: ArrayLike, bearing: bool = False) -> ClosedPlace:
+    def at(self, q: ArrayLike, regular: bool = False) -> ClosedPlace:
         """As `Chain.at`."""
         return self._at(
-            self.closed.configuration(q) if bearing else self.closed.forward_kinematics(q).q_r
+            self.closed.configuration(q) if regular else self.closed.forward_kinematics(q).q_r
         )
 
     def _at(self, q_r: Floats) -> ClosedPlace:
@@ -112,8 +112,7 @@ class ClosedRobot(Chain):
         if "inertia" not in self.options.terms:
             raise wrong(InputError, "terms", sorted(self.options.terms), "inertia among them")
         with self.lock:
-            qdd = self.closed.forward(q, qd, tau)
-        return qdd if out is None else put(out, qdd)
+            return put(out, self.closed.forward(q, qd, tau))
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """As `Chain.derivatives`."""
@@ -124,8 +123,7 @@ class ClosedRobot(Chain):
     ) -> Floats:
         """As `Chain.regressor`: S Tᵀ Y_tree."""
         with self.lock:
-            Y = self._regressor.of(self).projected(self.closed, q, qd, qdd)
-        return Y if out is None else put(out, Y)
+            return put(out, self._regressor.of(self).projected(self.closed, q, qd, qdd))
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """As `Chain.kinetic_energy`."""

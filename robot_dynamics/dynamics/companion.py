@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 class Companion(Generic[R, T]):
-    """An object T derived from a robot R. If two threads both build it, they build the same.
+    """An object T derived from a robot R. If two threads build it at once, the results are equal.
 
     Args:
         make: builds the object from the robot.

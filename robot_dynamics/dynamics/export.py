@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot's dynamics as a C99 header and source that need only libm.
 
-robot_torques(q, qd, qdd, tau);   the robot's numbers are compiled in; no allocation, no state
+robot_torques(q, qd, qdd, tau);   the robot's parameters are compiled in; no allocation, no state
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _UNITS = {
     "tau": "torques, N m or N",
 }
 
-_SIGN = """/* -1, 0 or 1; nan of nan */
+_SIGN = """/* -1, 0 or 1; nan for nan */
 static {0} {1}({0} x)
 {{
     return x > 0 ? {2} : x < 0 ? -{2} : x;
@@ -226,7 +226,7 @@ def compiled_size(source: Path, levels: int = LEVELS) -> dict[str, Any] | None:
 
 
 def size_told(size: Mapping[str, Any] | None) -> list[str]:
-    """A line that states the size from `compiled_size`; empty if it is None."""
+    """The size from `compiled_size` as a line of text; empty if it is None."""
     if size is None:
         return []
     return [
@@ -341,7 +341,7 @@ def identifiers(names: Iterable[str], prefix: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Piece:
-    """One exported function, with the robot's numbers as constants."""
+    """One exported function, with the robot's parameters as constants."""
 
     name: str
     arguments: tuple[str, ...]
@@ -398,7 +398,7 @@ def _header(prefix: str, joints: list[str], pieces: Sequence[_Piece], dialect: D
         "/* Generated: the dynamics of a robot. SI units; joints in the order of the enum.",
         " * No allocation, no state, nothing but libm: every function may run in any thread.",
         " * A nan in the state makes the whole result nan.",
-        " * The robot's numbers, gravity and friction are compiled in. */",
+        " * The robot's parameters, gravity and friction are compiled in. */",
         f"#ifndef {guard}",
         f"#define {guard}",
         "",

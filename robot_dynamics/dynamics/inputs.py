@@ -25,7 +25,7 @@ zero"""
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `InverseDynamics`, by the names and with the meaning that they have there."""
+    """The options of `InverseDynamics`, under the same names."""
 
     formulation: str
     rotors: str

@@ -242,7 +242,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             return chain.torques(q, qd, qdd, out=out)
         else:
             tau = chain.torques(q, qd, qdd)
-        return tau if out is None else put(out, tau)
+        return put(out, tau)
 
     def wrench_torques(
         self, q: ArrayLike, wrenches: Mapping[str, ArrayLike], *, axes: str = "base"
@@ -299,10 +299,10 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     ) -> Floats:
         """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s²; the inverse of a call.
 
-        More than seven independent joints without coupled shafts, with all terms, take the
-        articulated-body algorithm, O(n). In all other cases D qdd = tau - C qd - g - friction is
-        solved by factorising D. The accelerations are not finite, or meaningless, if D is singular
-        because a joint moves no mass.
+        With more than seven independent joints, no coupled shafts and all terms, this is the
+        articulated-body algorithm, O(n); otherwise D qdd = tau - C qd - g - friction is solved by
+        factorising D. The accelerations are not finite, or meaningless, if D is singular because a
+        joint moves no mass.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -424,8 +424,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             InputError: a wrong shape, an unknown link, or an `out` that does not fit.
             ClosureError: a state in which the loops cannot be closed.
         """
-        result = self._robot.chain.pose(q, link)
-        return result if out is None else put(out, result)
+        return put(out, self._robot.chain.pose(q, link))
 
     def jacobian(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
         """The geometric Jacobian J (…, 6, n) of a link: [ṗ; ω] = J qd.
@@ -442,14 +441,13 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             InputError: a wrong shape, an unknown link, or an `out` that does not fit.
             ClosureError: a state in which the loops cannot be closed.
         """
-        result = self._robot.chain.jacobian(q, link)
-        return result if out is None else put(out, result)
+        return put(out, self._robot.chain.jacobian(q, link))
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """The joint-space inertia matrix D (…, n, n), kg·m² (kg·m or kg for prismatic joints).
 
-        For a closed chain with `sensed` it is (…, n_a, n): motors by control coordinates. Of more
-        than 16 joints it is computed by Newton–Euler, whatever the formulation; so is C.
+        For a closed chain with `sensed` it is (…, n_a, n): motors by control coordinates. For more
+        than 16 joints, D and C are computed by Newton–Euler, whatever the formulation.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -459,8 +457,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             InputError: a wrong shape, or an `out` that does not fit.
             ClosureError: a state in which the loops cannot be closed.
         """
-        result = self._robot.chain.mass_matrix(q)
-        return result if out is None else put(out, result)
+        return put(out, self._robot.chain.mass_matrix(q))
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Floats | None = None) -> Floats:
         """The Coriolis matrix C (…, n, n) of Christoffel symbols: dD/dt - 2C is skew-symmetric.
@@ -478,8 +475,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         Source: [EW21] compares methods to compute it.
         """
-        result = self._robot.chain.coriolis_matrix(q, qd)
-        return result if out is None else put(out, result)
+        return put(out, self._robot.chain.coriolis_matrix(q, qd))
 
     def gravity(
         self,
@@ -501,10 +497,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             ClosureError: a state in which the loops cannot be closed.
         """
         if base_motion is None:
-            result = self._robot.chain.gravity(q)
-        else:
-            result = self._robot.chain.gravity_on_moving_base(q, base_motion)
-        return result if out is None else put(out, result)
+            return put(out, self._robot.chain.gravity(q))
+        return put(out, self._robot.chain.gravity_on_moving_base(q, base_motion))
 
     # --- the standard parameters -------------------------------------------------------------
 
@@ -531,8 +525,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         For a closed chain Y is Tᵀ Y_tree, (…, n_a, p). Columns are in the order of
         `parameter_names`. Y depends on gravity, but not on inertias, friction or payloads. For
-        many states write block after block into the same `out`, as allocating new memory costs
-        more than the computation.
+        many states, evaluate blocks into the same `out`, as allocating new memory costs more than
+        the computation.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -552,7 +546,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             found = self._robot.chain.regressor_on_moving_base(
                 q, qd, qdd, base_motion, self.parameter_names
             )
-            return found if out is None else put(out, found)
+            return put(out, found)
         return self._robot.chain.regressor(q, qd, qdd, out)
 
     def _parameters(self) -> dict[str, float]:
@@ -578,8 +572,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         `motor_names`.
 
         `drive` is the motor's electromagnetic torque: joint torque / gear ratio. `gear` is the
-        torque that enters the gear: `drive` minus the torque that moves the rotor itself, against
-        its own friction too.
+        torque that enters the gear: `drive` minus the torque that accelerates the rotor itself and
+        overcomes its own friction.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -655,9 +649,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         the kernels; any other compiles nothing.
 
         Args:
-            joint: name of any joint; a joint that follows others has its own friction. Or of a
-                rotor whose name no joint has; its friction is on the motor's side, in N·m·s/rad and
-                N·m.
+            joint: name of any joint (one that follows others has its own friction), or of a rotor
+                whose name no joint has; its friction is on the motor's side, in N·m·s/rad and N·m.
             viscous: N·m·s/rad, or N·s/m for a prismatic joint.
             coulomb: N·m or N.
             offset: N·m or N, at every rate and at rest.
@@ -710,7 +703,7 @@ def _made(
     payloads: Mapping[str, Inertial],
     where: Floats | None,
 ) -> InverseDynamics:
-    """Unpickle; a closed chain continues from its last state `where` (n_r,)."""
+    """The unpickled object; a closed chain continues from its last state `where` (n_r,)."""
     dynamics = kind(bare, **options.named)
     if payloads:
         with dynamics._changing:

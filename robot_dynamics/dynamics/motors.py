@@ -56,7 +56,7 @@ class MotorSide:
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
         self._laws = tuple(rotor.friction for rotor in motors(mechanism))
-        # the links' bodies and the joints' friction do not act on a rotor
+        # the links' bodies and the joints' friction have no effect on the rotors
         geometry = replace(
             mechanism,
             rotors=motors(mechanism),
@@ -69,20 +69,20 @@ class MotorSide:
         moves, weighs, still = "rotors" in terms, "gravity" in terms, np.zeros(n)
         smoothing = options.friction_smoothing if "friction" in terms else None
 
-        def taken(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
+        def moments(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
             v, a = (qd, qdd) if moves else (still, still)
-            pulled = gravity if weighs else np.zeros(3)
-            state = form.on_joints(geometry, q, v, a, pulled)
+            g = gravity if weighs else np.zeros(3)
+            state = form.on_joints(geometry, q, v, a, g)
             spin = spin_torques(replace(geometry, gravity=state[3]), model, *state[:3])
-            return spin if smoothing is None else spin + rubbed(geometry, qd, smoothing)
+            return spin if smoothing is None else spin + rotor_friction(geometry, qd, smoothing)
 
         content = (geometry.links, geometry.rotors, geometry.base, model, moves, weighs, smoothing,
                    form.extra)  # fmt: skip
         function = Function(
             "spin_torques", ("q", "qd", "qdd"), (n + form.extra, n, n), (len(geometry.rotors),), 3,
-            taken, content, mechanism.name,
+            moments, content, mechanism.name,
         )  # fmt: skip
-        self._taken = Kernel(function, mechanism.gravity, options.backend, options.threads)
+        self._kernel = Kernel(function, mechanism.gravity, options.backend, options.threads)
 
     def over(self, mechanism: Mechanism) -> MotorSide:
         """Itself, for a mechanism with the same rotors.
@@ -115,7 +115,7 @@ class MotorSide:
         """
         # τ = Γᵀ τ_drive
         drive = tau @ np.linalg.pinv(self.gears[:, actuated], rcond=1e-12)
-        return MotorTorques(drive, drive - self._taken.at(gravity).call(q, qd, qdd))
+        return MotorTorques(drive, drive - self._kernel.at(gravity).call(q, qd, qdd))
 
 
 def tree_state(
@@ -146,7 +146,7 @@ def gear_matrix(mechanism: Mechanism) -> Floats:
     return np.array(rows, dtype=float).reshape(len(rows), len(mechanism.joint_names))
 
 
-def rubbed(mechanism: Mechanism, qd: Array, smoothing: float) -> Array:
+def rotor_friction(mechanism: Mechanism, qd: Array, smoothing: float) -> Array:
     """The friction (m,) of each rotor itself, N·m.
 
     Args:

@@ -71,7 +71,7 @@ class OpenRobot(Chain):
         """Itself."""
         return self
 
-    def at(self, q: ArrayLike, bearing: bool = False) -> OpenPlace:  # noqa: ARG002
+    def at(self, q: ArrayLike, regular: bool = False) -> OpenPlace:  # noqa: ARG002
         """As `Chain.at`."""
         return OpenPlace(self._tree.of(self), as_floats("q", q))
 

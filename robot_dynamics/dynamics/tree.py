@@ -155,7 +155,7 @@ class FloatingTree(Tree):
 
 
 class _Mass:
-    """The part of a body that determines its weight."""
+    """The part of a body that determines its potential energy."""
 
     def __init__(self, mass: Any, first_moment: Array):
         self.mass, self.first_moment = mass, first_moment

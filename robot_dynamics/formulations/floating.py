@@ -200,7 +200,7 @@ def _floats(mechanism: Mechanism, link: str) -> bool:
 
 
 def _moved(mechanism: Mechanism, q: Array) -> Pose:
-    """The transform from where things are with the six joints at zero to where they are at q."""
+    """The transform from poses with the six joints at zero to poses at q."""
     at = _joint_frame(mechanism)
     here = Pose(rotation(array(q)[3:7]), array(q)[:3])
     return at @ here @ at.inverse()

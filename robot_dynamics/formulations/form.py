@@ -17,8 +17,8 @@ from .regressor import Regressor
 State = tuple[Array, Array, Array, Array]
 
 FEW = 16
-"""Largest number of joints for which D takes fewer operations column by column than by composite
-bodies"""
+"""Largest number of joints for which computing D column by column takes fewer operations than by
+composite bodies"""
 FEW_FOR_C = 2
 """The same for C"""
 
@@ -34,7 +34,7 @@ class Form(NamedTuple):
     """(tree with its gravity, q, q̇, q̈) → ∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (n, n) of its bodies"""
     forward: Callable[..., Array]
     places: Any
-    """The module with `pose`, `jacobian` and `potential_energy`"""
+    """The module that has `pose`, `jacobian` and `potential_energy`"""
     on_joints: Callable[[Mechanism, Array, Array, Array, Array], State]
     """(tree, q, v, a, gravity) → (q, q̇, q̈) (n,) of the tree's joints, and gravity (3,) to use
     there"""
@@ -46,14 +46,14 @@ class Form(NamedTuple):
         return derivatives(equations, q, qd, qdd, self.of_bodies)
 
     def mass_matrix(self, equations: Equations, q: Array) -> Array:
-        """D (n, n), in the way that takes fewer operations."""
+        """D (n, n), by the method that takes fewer operations."""
         n = len(equations.mechanism.joint_names)
         if not composite(equations, FEW):
             return equations.mass_matrix(q)
         return of_motion(equations, q, zeros(n), self.of_bodies)[1]
 
     def coriolis_matrix(self, equations: Equations, q: Array, qd: Array) -> Array:
-        """C (n, n), in the way that takes fewer operations."""
+        """C (n, n), by the method that takes fewer operations."""
         if not composite(equations, FEW_FOR_C):
             return equations.coriolis_matrix(q, qd)
         return self.turned(*of_motion(equations, q, qd, self.of_bodies), qd)

@@ -8,8 +8,8 @@ link i's frame, vectors of a rotor in the rotor's own frame.
 
     τ_j = Σ_i [ m_i (a_Gi - g)·∂a_Gi/∂q̈_j + (I_i α_i + ω_i × I_i ω_i)·∂α_i/∂q̈_j ]
 
-over links and rotors. The partial derivatives depend on the body in the subtree only through a
-lever arm, so the sums are accumulated once, from the tips to the base.
+over links and rotors. The partial derivatives depend on the body only through a lever arm, so the
+sums over a subtree are accumulated once, from the tips to the base.
 """
 
 from __future__ import annotations

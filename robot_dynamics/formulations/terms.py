@@ -2,9 +2,9 @@
 """The terms of the torques: their bodies, and whether they use rates, accelerations or gravity.
 All code that selects terms uses this table.
 
-The torques of a set of terms are the sum of the torques of each, as torques are sums over bodies.
-The weight of rotors belongs to gravity, so gravity alone holds the robot at rest, and no weight
-remains if another part of the system compensates gravity.
+The torques of a set of terms are the sum of the torques of each. The weight of rotors belongs to
+gravity, so gravity alone holds the robot at rest, and no weight remains if another part of the
+system compensates gravity.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
 
     Source: Khalil and Kleinfinger (1987).
     """
-    heirs = _heirs(mechanism)
+    main_child = _main_children(mechanism)
     turn = dict.fromkeys(mechanism.index(), 0.0)
     shift = dict(turn)
     zero: dict[str, list[int]] = {}  # which coordinates of the next origin vanish
     for link in mechanism.links:
-        if heirs.get(link.parent) != link.name or link.parent == mechanism.base:
+        if main_child.get(link.parent) != link.name or link.parent == mechanism.base:
             continue
         d, p = link.joint.origin.rotation[:, 2], link.joint.origin.translation
         tilt = np.hypot(d[0], d[1])
@@ -86,7 +86,7 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
             shift[link.name] = (shift[link.parent] - p[2]) / d[2]
             zero[link.name] = [2] if tilt else [1, 2]
     frames = {name: Pose(rotation_z(turn[name]), array([0.0, 0.0, shift[name]])) for name in turn}
-    first = heirs.get(mechanism.base)
+    first = main_child.get(mechanism.base)
     if first is not None:
         frames[mechanism.base] = mechanism.link(first).joint.origin
     tree = reframed(mechanism, frames)
@@ -94,7 +94,7 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
     def without_tail(link: Link) -> Link:
         # a motion commutes with a turn about its own axis: motion · tail = tail · motion
         origin = link.joint.origin @ link.joint.tail
-        if heirs[link.parent] == link.name:
+        if main_child[link.parent] == link.name:
             origin = _without_rounding(origin, zero.get(link.name, []))
         return replace(link, joint=replace(link.joint, origin=origin, tail=Pose()))
 
@@ -110,21 +110,21 @@ def _without_rounding(pose: Pose, zero: list[int]) -> Pose:
     return Pose(exact(rotation_x(alpha)) @ exact(rotation_z(beta)), p)
 
 
-def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
-    """By link, the child that carries the most links.
+def _main_children(mechanism: Mechanism) -> Mapping[str, str]:
+    """The child that carries the most links, by link.
 
     Links whose joints follow others are not counted, so the choice at the base is the same with and
     without rotors.
     """
     size = {link.name: int(link.joint.coupling is None) for link in mechanism.links}
     size[mechanism.base] = 1
-    heirs: dict[str, str] = {}
+    main_child: dict[str, str] = {}
     for link in reversed(mechanism.links):
         size[link.parent] += size[link.name]
-        heir = heirs.get(link.parent)
-        if heir is None or size[link.name] >= size[heir]:
-            heirs[link.parent] = link.name
-    return heirs
+        best = main_child.get(link.parent)
+        if best is None or size[link.name] >= size[best]:
+            main_child[link.parent] = link.name
+    return main_child
 
 
 def regrouped(mechanism: Mechanism) -> Mechanism:
@@ -145,14 +145,14 @@ def regrouped(mechanism: Mechanism) -> Mechanism:
     Source: Gautier and Khalil (1990).
     """
     bodies = {link.name: _pseudo_inertia(link.inertial) for link in mechanism.links}
-    stays: dict[str, Moments] = {}
+    kept: dict[str, Moments] = {}
     for link in reversed(mechanism.links):
-        stays[link.name], goes = _parted(link, bodies[link.name])
+        kept[link.name], moved = _split(link, bodies[link.name])
         if link.parent != mechanism.base:
             T = link.joint.pose(0.0).homogeneous()
-            bodies[link.parent] = bodies[link.parent] + T @ goes @ T.T
+            bodies[link.parent] = bodies[link.parent] + T @ moved @ T.T
     links = tuple(
-        replace(link, inertial=cast(Inertial, stays[link.name])) for link in mechanism.links
+        replace(link, inertial=cast(Inertial, kept[link.name])) for link in mechanism.links
     )
     return replace(mechanism, links=links)
 
@@ -167,13 +167,13 @@ def _pseudo_inertia(body: Inertial) -> Array:
     return P
 
 
-def _parted(link: Link, J: Array) -> tuple[Moments, Array]:
+def _split(link: Link, J: Array) -> tuple[Moments, Array]:
     """(the moments that stay, the pseudo-inertia that is moved to the parent)"""
     m, h = J[3, 3], J[:3, 3]
-    goes = np.zeros_like(J)
+    moved = np.zeros_like(J)
     if link.joint.turns:
-        goes[2:, 2:] = J[2:, 2:]
-        goes[2, 2] = J[2, 2] + J[0, 0]  # I_yy = J_zz + J_xx
+        moved[2:, 2:] = J[2:, 2:]
+        moved[2, 2] = J[2, 2] + J[0, 0]  # I_yy = J_zz + J_xx
         # I - diag(I_yy, I_yy, 0)
         kept = array(
             [
@@ -182,6 +182,6 @@ def _parted(link: Link, J: Array) -> tuple[Moments, Array]:
                 [-J[0, 2], -J[1, 2], J[0, 0] + J[1, 1]],
             ]
         )
-        return Moments(0.0, array([h[0], h[1], 0.0]), kept), goes
-    goes[:3, :3] = J[:3, :3]
-    return Moments(m, h, zeros(3, 3)), goes
+        return Moments(0.0, array([h[0], h[1], 0.0]), kept), moved
+    moved[:3, :3] = J[:3, :3]
+    return Moments(m, h, zeros(3, 3)), moved

@@ -146,8 +146,8 @@ def with_parameters(
 
     armatures = list(mechanism.armatures)
     for name, place in armature_names(mechanism).items():
-        rubs = laws.get(f"{name}_")
-        armatures[place] = replace(armatures[place], inertia=after[name], friction=rubs)
+        law = laws.get(f"{name}_")
+        armatures[place] = replace(armatures[place], inertia=after[name], friction=law)
     return replace(
         mechanism,
         links=tuple(links),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism in one line, and as a table for notebooks; tables as text, Markdown and HTML."""
+"""A mechanism as one line of text, or as a table for notebooks; tables as text, Markdown, HTML."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def text_table(rows: Sequence[Sequence[str]], left: int | None = None) -> list[s
 
     Args:
         rows: of cells.
-        left: number of columns to align to the left, the others to the right; None: all.
+        left: number of columns to align left; the others are aligned right. None: all.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -1,7 +1,7 @@
 /* Generated: the dynamics of a robot. SI units; joints in the order of the enum.
  * No allocation, no state, nothing but libm: every function may run in any thread.
  * A nan in the state makes the whole result nan.
- * The robot's numbers, gravity and friction are compiled in. */
+ * The robot's parameters, gravity and friction are compiled in. */
 #ifndef POLAR_DYNAMICS_H
 #define POLAR_DYNAMICS_H
 

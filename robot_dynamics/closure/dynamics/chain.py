@@ -17,11 +17,11 @@ from ...mechanism import Mechanism, Pose
 from ...mechanism.mechanism import check_finite
 from ...scalar import Floats, Mask
 from ..geometry.closer import Closer, prepared
+from ..geometry.corrections import check_spins
 from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
 from ..geometry.loop_geometry import LoopGeometry
-from ..geometry.mend import check_spins
 from .constraint_forces import ConstraintForces, LoopForces
 from .continuation import Continuation
 from .control_model import ClosedModel, Sharing
@@ -285,7 +285,7 @@ class ClosedChain:
         if start.q_r.shape != self.home.q_r.shape or not np.isfinite(start.q_r).all():
             raise wrong(InputError, "start", start.q_r.shape, "one closed state")
         if not start.residual <= LEFT_OUT_TOLERANCE:
-            # sensor readings may leave the loops open: close them with the motors held
+            # the loops may be open if it comes from sensor readings: close them with motors held
             q_r = self.solver.forward_kinematics(start.q_r[: len(self.driving_names)], start.q_r)
             off = float(np.max(abs(q_r - start.q_r) / self.solver.scale))
             if off > NEAR:
@@ -676,8 +676,8 @@ class ClosedChain:
     # --- helpers ----------------------------------------------------------------------------
 
     def _carefully(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """`solved` for everything but one state near the last: far, singular or invalid ones, and
-        batches."""
+        """`solved` for anything but a single regular state near the last: batches, and distant,
+        singular or invalid states."""
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._continuation.close_regular(q)
         if q.ndim == 1:

@@ -48,9 +48,9 @@ class _Here(threading.local):
     origin: Floats | None = None
     memory: Floats = np.zeros(0)
     base: Floats | None = None
-    """The memory from which a path was too long for one call"""
+    """The memory at the start of a path that was too long for one call"""
     end: Floats = np.zeros(0)
-    """The memory where that path ended"""
+    """The memory at the point that this path reached"""
 
 
 class Continuation:
@@ -100,7 +100,7 @@ class Continuation:
         self._origin = self._latest = self._remembered(start, float(start.assembly_mode))
 
     def go_on(self, origin: KinematicState, last: Floats) -> None:
-        """Let this thread continue from a closed `last` (n_r,); `origin` becomes every thread's."""
+        """Let this thread continue from a closed `last` (n_r,), and every other from `origin`."""
         self.restart(origin)
         self._keep(self._memory_at(last, self._origin), self._origin)
 
@@ -374,7 +374,7 @@ class Continuation:
         configuration, as several assembly modes may have the same sign of the determinant.
 
         Raises:
-            ClosureError: the way back takes more steps than that.
+            ClosureError: the way back takes more than `most` steps.
         """
         if self._k > self._a:
             # readings determine the configuration, whatever the previous one was
@@ -396,7 +396,7 @@ class Continuation:
     ) -> tuple[Floats, float]:
         """`_reached` without a detour: strides while they are certain, then certified steps.
 
-        If there are too few of these, `unfinished` is called with the q_r (n_r,) that was reached.
+        If these do not suffice, `unfinished` is called with the q_r (n_r,) that was reached.
         """
         start, k = self._configuration(memory), self._k
         way = self._solver.way(start[:k], q)

@@ -31,8 +31,8 @@ class Sharing:
     """How redundant motors share the load, over any scalar.
 
     The rates of all motors are A q̇, where q are the positions of the driving motors. Torques τ do
-    the same work as the generalised forces Q if Aᵀ τ = Q. Of all such torques those of least norm
-    have least norm, so no motor works against another:
+    the same work as the generalised forces Q if Aᵀ τ = Q. Of all such torques, those of least
+    weighted norm are used, so that no motor works against another:
 
         Σ (τ_i / w_i)² least:   τ = S Q,   S = W A (Aᵀ W A)⁻¹,   W = diag(w²)
 
@@ -87,8 +87,8 @@ FAR_STEPS = 5
 LAST_STEP = 1e-7
 """rad, or fractions of the mechanism's size: the longest last step"""
 BEND = 0.125
-"""The longest first step, as a fraction of the way from the last state: a larger prediction error
-indicates a singularity nearby"""
+"""The longest first step, as a fraction of the distance from the last state: a larger prediction
+error indicates a singularity nearby"""
 FAR_BOUND = 0.3
 """rad, or fractions of the size: the longest first step from a guess without prediction"""
 MARGIN = 3.0
@@ -275,8 +275,8 @@ class ClosedModel:
         short, the prediction error is a small fraction of it, the steps shrink, no singularity is
         near, and the determinant keeps its sign.
         """
-        here, doubt = self._next(q, memory)
-        return self._remembered(here.torques(qd, qdd), doubt, here, memory)
+        here, guard = self._next(q, memory)
+        return self._remembered(here.torques(qd, qdd), guard, here, memory)
 
     def disagreement(self, q: Array, memory: Array) -> Array:
         """Whether the readings q (n_a + n_s,) are consistent, and the closed configuration.
@@ -287,7 +287,7 @@ class ClosedModel:
         The fit is the closed configuration nearest to all readings, to first order.
         """
         a, k, scale = self.geometry.actuated, self.known, self.closure.column_scale
-        here, doubt = self._next(q, memory)
+        here, guard = self._next(q, memory)
         # trust the motors' readings: J_passive d = -φ, then once more for the remaining φ
         newton = self.closure.corrected(here.q_r, a, 2, here.of_motors.solver)
         q_r = newton.q_r
@@ -295,7 +295,7 @@ class ClosedModel:
         off = (q - q_r[:k]) / scale[:k]
         T = here.of_motors.matrix[:k] * scale[:a] / scale[:k, None]
         left = off - T @ Orthogonalised(T).solve(off)
-        memory = self._remembered(zeros(self.motors), doubt + newton.shrinking, here, memory)
+        memory = self._remembered(zeros(self.motors), guard + newton.shrinking, here, memory)
         return array([*memory, *left, *q_r])
 
     def consistent_torques(self, q: Array, qd: Array, qdd_a: Array, memory: Array) -> Array:
@@ -315,8 +315,8 @@ class ClosedModel:
 
     def followed(self, q: Array, memory: Array) -> Array:
         """The memory at q (k,), near the previous one: the result of `at_once` without torques."""
-        here, doubt = self._next(q, memory)
-        return self._remembered(zeros(self.motors), doubt, here, memory)
+        here, guard = self._next(q, memory)
+        return self._remembered(zeros(self.motors), guard, here, memory)
 
     def improved(self, q: Array, u: Array) -> Array:
         """The other joints u (n_r - k,) at q (k,), improved by one step of Newton's method."""
@@ -343,8 +343,8 @@ class ClosedModel:
         return here, length / BOUND**2 + guard + here.nearness + flip
 
     @staticmethod
-    def _remembered(tau: Array, doubt: Scalar, here: _Projection, memory: Array) -> Array:
-        return array([*tau, doubt, *here.q_r, *here.tangent.lower.ravel(), memory[-1]])
+    def _remembered(tau: Array, guard: Scalar, here: _Projection, memory: Array) -> Array:
+        return array([*tau, guard, *here.q_r, *here.tangent.lower.ravel(), memory[-1]])
 
     def memory(self, q_r: Array, lower: Array, mode: float) -> Array:
         """The memory for the first call of `at_once`, from a closed q_r, the rows of its T_q that

@@ -214,7 +214,7 @@ class ModelKernels:
 
 
 class QuickKernel(Kernel):
-    """A kernel for single states, which returns None for anything else."""
+    """A kernel for single states; it returns None for any other arguments."""
 
     def _any(self, *states: ArrayLike, out: Any = None) -> Any:  # noqa: ARG002
         try:

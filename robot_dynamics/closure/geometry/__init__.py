@@ -8,7 +8,7 @@
 | constraints.py     | each loop's constraints: residual, Jacobian, its rate                    |
 | mobility.py        | degrees of freedom, redundant rows, home                                 |
 | home_search.py     | closing the loops from a rough pose                                      |
-| mend.py            | corrections of slips in a description whose intent is clear              |
+| corrections.py     | corrections of small errors in a description whose intent is clear       |
 | free_platform.py   | a platform that no leg carries, and its pose from readings               |
 | independent_rows.py | the independent rows, Newton's method on them, T and T_q                |
 | near.py            | the assembly mode that a description means by `near`                     |

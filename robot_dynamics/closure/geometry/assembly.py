@@ -12,7 +12,7 @@ from ...formulations.kinematics import poses
 from ...mechanism import Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
-from .closer import Closer, mended
+from .closer import Closer, corrected
 from .home_search import SAME, HomeSearch, Place
 from .near import Near
 
@@ -60,10 +60,10 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     """
     given = mechanism.home
     whole_home = dict.fromkeys(mechanism.joint_names, 0.0) | dict(given)
-    mechanism, solver, mends = mended(replace(mechanism, home=whole_home))
+    mechanism, solver, corrections = corrected(replace(mechanism, home=whole_home))
     rest: dict[str, float] = {}
-    for mend in mends:
-        rest |= mend.home
+    for correction in corrections:
+        rest |= correction.home
     geometry, n = solver.geometry, len(solver.geometry.names)
     home = solver.mobility.home
     closing = HomeSearch(geometry, solver.mobility.row_scale, solver.scale)

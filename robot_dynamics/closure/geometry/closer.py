@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from ...errors import ClosureError, ClosureWarning, InputError, callers_level, said_of, wrong
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, shortest_turn
+from .corrections import Correction
 from .curvature import Curvature
 from .home_search import LEFT_OUT_TOLERANCE
 from .kinematic_state import KinematicState
 from .loop_geometry import LoopGeometry
-from .mend import Mend
 from .mobility import Mobility, explore
 from .near import Near
 from .path_following import MAX_STEPS, MotorPath, PosePath, ReadingsPath, follow
@@ -37,13 +37,13 @@ class Closer:
         mobility: of this geometry; None: it is determined here.
 
     Raises:
-        DescriptionError, ClosureError: see `mobility.explore`; a description that would need
-            mending is refused.
+        DescriptionError, ClosureError: see `mobility.explore`; a description that needs a
+            correction is refused.
     """
 
     def __init__(self, geometry: LoopGeometry, mobility: Mobility | None = None):
         found = mobility or explore(geometry)
-        if isinstance(found, Mend):
+        if isinstance(found, Correction):
             raise found.refusal()
         self.geometry, self.mobility = geometry, found
         self.scale, self.size = found.closure.column_scale, found.size
@@ -232,8 +232,8 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
             more motors than degrees of freedom share the work, or home is far from `near`.
     """
     label = mechanism.label
-    mechanism, solver, mends = mended(mechanism)
-    said = [f"{label}: {mend.message}" for mend in mends]
+    mechanism, solver, corrections = corrected(mechanism)
+    said = [f"{label}: {correction.message}" for correction in corrections]
     off = Near(solver.geometry, solver.scale, solver.size).miss(solver.mobility.home)
     if off > ELSEWHERE:
         said.append(
@@ -246,18 +246,18 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
     return mechanism, solver
 
 
-def mended(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Mend]]:
+def corrected(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Correction]]:
     """`prepared` without warnings; the corrections that were made are returned as well."""
-    mends: list[Mend] = []
+    corrections: list[Correction] = []
     while True:
         with said_of(mechanism.label):
             geometry = LoopGeometry.of(mechanism)
             found = explore(geometry)
             if isinstance(found, Mobility):
-                return mechanism, Closer(geometry, found), mends
-        mends.append(found)
+                return mechanism, Closer(geometry, found), corrections
+        corrections.append(found)
         # other errors may remain, which the next pass reports
-        mechanism = found.mended(mechanism)
+        mechanism = found.applied_to(mechanism)
 
 
 def _pose(pose: Pose | ArrayLike) -> Pose:

@@ -38,7 +38,7 @@ FEW_TRIES = 8
 MANY_JOINTS = 30
 """With more joints than this in a part, a try takes long, and only `FEW_TRIES` are made"""
 MOST_FOUND = 64
-"""How many combinations of the parts' closures are kept; these are the nearest ones"""
+"""How many combinations of the parts' closures are kept, the nearest ones"""
 STIR = 0.3
 """rad, or fractions of the size: how far a pose is perturbed to find the rank nearby"""
 SAME = 1e-5
@@ -201,8 +201,8 @@ class Part:
         return rank(self.jacobian(q)[:, free[self.columns]])
 
     def is_caught(self, q: Floats, free: Mask) -> bool:
-        """Whether the rank is lower at q than nearby. A ball joint made of three hinges with two of
-        them in line can be closed there, but cannot move as it should."""
+        """Whether the rank is lower at q than nearby, as at gimbal lock: a ball joint made of three
+        hinges, two of them in line, can be closed there but cannot move as it should."""
         stirred = np.random.default_rng(0).uniform(-STIR, STIR, len(q)) * self.column_scale
         return self.rank(q, free) < self.rank(q + np.where(free, stirred, 0.0), free)
 

@@ -14,11 +14,11 @@ from ...errors import ClosureError, DescriptionError, listed
 from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
 from .constraints import Row
+from .corrections import Correction, Spin, advice, loose_motions, loose_spins, spins
 from .home_search import WELDED, HomeSearch, rank
 from .independent_rows import IndependentRows
 from .linear import chosen_rows, pivots, without_row
 from .loop_geometry import LoopGeometry
-from .mend import Mend, Spin, loose_motions, loose_spins, spins, told
 from .near import Near
 
 HOME_TOLERANCE = 0.05
@@ -114,10 +114,10 @@ def given_home(geometry: LoopGeometry) -> Floats:
     return np.array([float(home[name]) for name in geometry.names])
 
 
-def explore(geometry: LoopGeometry) -> Mobility | Mend:
+def explore(geometry: LoopGeometry) -> Mobility | Correction:
     """Find the degrees of freedom and the redundant rows, and correct home to close the loops.
 
-    It returns a `Mend` if home is far from closed but a search closes it, if there are loose
+    It returns a `Correction` if home is far from closed but a search closes it, if there are loose
     motions that do no work, or if there are redundant motors.
 
     Raises:
@@ -175,7 +175,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
             return loose_spins(geometry, harmless, home)
     if geometry.mechanism.actuated and geometry.actuated > n - most and not loose:
         return _shared(geometry, home, jacobians, column_scale)
-    _check_actuation(geometry, n - most, told(loose, size))
+    _check_actuation(geometry, n - most, advice(loose, size))
     kept = tuple(sorted(chosen_rows(passive, n - geometry.actuated)))
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
     order = pivots([J[list(kept)] for J in passive])
@@ -238,8 +238,8 @@ def _searched(
     motors: Mask,
     far: DescriptionError,
     meant: Near,
-) -> Mend:
-    """The mend that replaces a rough home by the closed one that a search finds from it.
+) -> Correction:
+    """The correction that replaces a rough home by the closed one that a search finds from it.
 
     Raises:
         DescriptionError: the search finds none.
@@ -262,7 +262,7 @@ def _searched(
     moves = ", ".join(
         f"{geometry.names[i]} from {start[i]:.4g} to {found[0][i]:.4g}" for i in moved
     )
-    return Mend(
+    return Correction(
         f"{far}; a search closed it by moving {moves or 'little'}{whom}; write the closed "
         "configuration into the description (`robot_dynamics close` does)",
         home=dict(zip(geometry.names, map(float, found[0]), strict=True)),
@@ -276,7 +276,7 @@ def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> Descripti
     loops = listed(dict.fromkeys(each.loop for each in part.rows), 5)
     joints, m = len(part.columns), len(part.rows)
     by = f"{miss:.3g} m" if row.is_length else f"{miss:.3g} rad"
-    mend = (
+    remedy = (
         f"they impose {m} constraints on {joints} joints, so most likely nothing can move: is a "
         "ball joint written as `revolute` (`joints: {NAME: spherical}`), is a loop's type too "
         "strict, or is a joint missing?"
@@ -285,7 +285,7 @@ def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> Descripti
     )
     return DescriptionError(
         f"{far}; no configuration was found that closes {loops} (smallest error from home: {row} "
-        f"off by {by}): {mend}",
+        f"off by {by}): {remedy}",
         name=far.name,
         value=far.value,
         expected=far.expected,
@@ -298,8 +298,8 @@ def _amount(row: Row, value: float) -> str:
 
 def _shared(
     geometry: LoopGeometry, home: Floats, jacobians: list[Floats], column_scale: Floats
-) -> Mend:
-    """The mend by which redundant motors share the load.
+) -> Correction:
+    """The correction by which redundant motors share the load.
 
     Raises:
         DescriptionError: one of the motors can't move.
@@ -321,7 +321,7 @@ def _shared(
         )
     driving = tuple(motors[i] for i in sorted(chosen_rows(parts, freedom)))
     shares, weights = _counting_alike(geometry.mechanism, motors, column_scale)
-    return Mend(
+    return Correction(
         f"actuated: {len(motors)} motors for {_degrees(freedom)}: {', '.join(driving)} "
         f"{'is' if len(driving) == 1 else 'are'} the independent "
         f"coordinate{'s' * (len(driving) != 1)}; the torques of {', '.join(motors)} are the "
@@ -364,7 +364,7 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
         return
     # the message about a rod already names the joint to lock
     hold = "" if "`locked: {" in loose else ", or hold joints with `locked: {NAME: position}`"
-    state, mend = (
+    state, remedy = (
         (
             "under-actuated",
             f"{freedom - len(motors)} more" + hold,
@@ -375,7 +375,7 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
     said = "" if geometry.mechanism.actuated else " (no `actuated` is given: every joint counts)"
     raise DescriptionError(
         f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} for "
-        f"{_degrees(freedom)}: {', '.join(motors)}; name {mend}"
+        f"{_degrees(freedom)}: {', '.join(motors)}; name {remedy}"
         + (f": with these held, {loose}" if loose else ""),
         name="actuated",
         value=list(motors),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a configuration matches the assembly mode that a description's `near` specifies."""
+"""How well configurations match the assembly mode that a description's `near` specifies."""
 
 from __future__ import annotations
 

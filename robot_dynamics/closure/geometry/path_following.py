@@ -66,7 +66,7 @@ class Stride:
 
 
 class Path(ABC):
-    """A path on which the unknowns u (n,) solve equations at each fraction (share) of the way."""
+    """A path: the unknowns u (n,) solve equations at each fraction (share) of the way."""
 
     certified = False
     """Whether `stride` proves that no singularity lies between the ends of a step"""

@@ -103,7 +103,7 @@ class TreeMotion:
         self.S, s = coordinates
         q_tree = self.S @ array(q) + s
         qd_tree = zeros(len(q_tree)) if qd is None else self.S @ array(qd)
-        self.R, self.p = {-1: zeros(3, 3) + _IDENTITY}, {-1: zeros(3)}
+        self.R, self.p = {-1: np.eye(3)}, {-1: zeros(3)}
         self.w, self.v = {-1: zeros(3)}, {-1: zeros(3)}
         self.z: list[Array] = []
         self.z_rate: list[Array] = []
@@ -136,6 +136,3 @@ def carriers(tree: Mechanism, i: int) -> list[int]:
         path.append(i)
         i = index[tree.links[i].parent]
     return path
-
-
-_IDENTITY = array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])

@@ -22,7 +22,7 @@ from .loop_geometry import LoopGeometry
 
 
 @dataclass(frozen=True)
-class Mend:
+class Correction:
     """A correction: of a rough home, loose joints that do no work, or redundant motors."""
 
     message: str
@@ -38,7 +38,7 @@ class Mend:
     shares: Mapping[str, float] = field(default_factory=dict)
     """By motor: efforts of equal weight in the least-norm distribution, N·m or N"""
 
-    def mended(self, mechanism: Mechanism) -> Mechanism:
+    def applied_to(self, mechanism: Mechanism) -> Mechanism:
         """The same robot with these corrections."""
         places = {name: self.home[name] for name in self.held}
         home = {name: value for name, value in self.home.items() if name not in places}
@@ -58,8 +58,8 @@ class Mend:
 OFF_AXIS = 1e-3
 """How far a spinning body's centre of mass may lie off the axis, as a fraction of the size"""
 NEAR_AXIS = 0.1
-"""The same limit, up to which a motion is still called a spin; as gravity turns such a body, it is
-locked only if the description says so"""
+"""How far it may lie off for the motion still to be called a spin; as gravity turns such a body, it
+is locked only if the description says so"""
 UNROUND = 1e-2
 """A spinning body's inertia may differ from that of a body of revolution by this fraction without
 being mentioned"""
@@ -97,11 +97,11 @@ class Spin:
     @property
     def what(self) -> str:
         """The names of the links, for messages."""
-        return f"{listed(map(repr, self.links))}" if self.links else "a link without mass"
+        return listed(map(repr, self.links)) if self.links else "a link without mass"
 
 
-def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend:
-    """The mend that locks loose motions that do no work.
+def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Correction:
+    """The correction that locks loose motions that do no work.
 
     Args:
         geometry: of the mechanism.
@@ -111,17 +111,17 @@ def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend
     if len(spins) <= FEW:
         said = "; ".join(
             f"{spin.what} can spin freely about its own axis ({', '.join(spin.moving)}) without "
-            f"doing work; {spin.joint} is locked at {spin.place}{_unsaid(spin)}"
+            f"doing work; {spin.joint} is locked at {spin.place}{_deviation(spin)}"
             for spin in spins
         )
     else:
         worst = max(spins, key=lambda spin: spin.unround)
-        off = f", of {worst.links[0]!r}{_unsaid(worst)}" if _unsaid(worst) else ""
+        off = f", of {worst.links[0]!r}{_deviation(worst)}" if _deviation(worst) else ""
         said = (
             f"{_named(spins)} can spin freely about their own axes without doing work; a joint of "
             f"each is locked{off}"
         )
-    return Mend(
+    return Correction(
         f"loops: {said}; to silence this warning, add {_locks(spins)} to the description, or "
         "replace the ball joint at one end with a universal joint",
         home=dict(zip(geometry.names, map(float, home), strict=True)),
@@ -154,7 +154,7 @@ def check_spins(mechanism: Mechanism, size: float) -> None:
             )
 
 
-def told(others: list[Spin], size: float) -> str:
+def advice(others: list[Spin], size: float) -> str:
     """Advice on loose motions that are not locked automatically, for messages."""
     rods = [spin for spin in others if spin.off_axis <= NEAR_AXIS * size]
     rest = [name for spin in others if spin not in rods for name in spin.moving]
@@ -186,7 +186,7 @@ def _locks(spins: list[Spin]) -> str:
     return "`locked: {" + ", ".join(f"{spin.joint}: {spin.place}" for spin in spins) + "}`"
 
 
-def _unsaid(spin: Spin) -> str:
+def _deviation(spin: Spin) -> str:
     if spin.unround <= UNROUND:
         return ""
     return f" (its inertia differs by {100 * spin.unround:.2g} % from a body of revolution's)"
