@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cartesian robot: robot.launch.py with this robot's description."""
+"""The Cartesian robot: robot.launch.py with this robot's description."""
 
 from launch import LaunchDescription
 

@@ -3,7 +3,7 @@
 
     ros2 launch robot_dynamics ros2_control.launch.py robot:=six_axis rviz:=true
 
-The default hardware is ros2_control's mock component, which stands still whatever torques it
+The default hardware is ros2_control's mock component, which does not move, whatever torques it
 receives: it shows that everything is connected. Needs ros2_control, ros2_controllers and
 robot_state_publisher.
 

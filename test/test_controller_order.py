@@ -145,10 +145,10 @@ def world() -> Iterator[World]:
 
 def test_a_controller_gets_torques_after_its_answer_alone(world):
     order = world.order()
-    order.sees(world.subscribers())
+    order.look_for_new(world.subscribers())
     assert not order.problem
     world.comes()
-    order.sees(world.subscribers())
+    order.look_for_new(world.subscribers())
     assert "waiting for the joints of /effort_controller" in order.problem
     assert order.waits
     world.answers = False
@@ -165,7 +165,7 @@ def test_a_controller_that_comes_again_is_asked_again_at_once(world):
     world.leaves(first)
     world.stays(order, "")
     world.comes(["b", "a"])
-    order.sees(world.subscribers())
+    order.look_for_new(world.subscribers())
     assert "waiting" in order.problem
     world.becomes(order, "has a different order: b, a there")
 
@@ -205,7 +205,7 @@ def test_silence_is_told_after_the_second_question_and_forgotten_after_an_answer
     world.answers = True
     world.becomes(order, "")
     world.comes()
-    order.sees(world.subscribers())
+    order.look_for_new(world.subscribers())
     assert "waiting" in order.problem
 
 
@@ -223,7 +223,7 @@ def test_a_node_without_a_service_is_taken_for_one_without_parameters_after_a_wh
 def test_what_is_no_controllers_topic_is_not_asked(world, topic):
     order = world.order(topic)
     world.comes(["x", "y"], topic=topic)
-    order.sees(world.subscribers(topic))
+    order.look_for_new(world.subscribers(topic))
     assert not order.problem
     world.stays(order, "")
     world.stays(order, "", 2 * PATIENCE)

@@ -845,7 +845,7 @@ BAD_COMMANDS = {
     "wrong times": trajectory(points=[point(1.0, q=0.0), point(1.0, q=1.0)]),
     "old stamp": trajectory(points=[point(0.0, q=0.0), point(1.0, q=1.0)], stamped=-2.0),
     "future stamp": trajectory(stamped=9.0),
-    "too quick": trajectory(points=[point(qdd=1e9)]),
+    "acceleration too high": trajectory(points=[point(qdd=1e9)]),
     "too many points": trajectory(points=[point(q=0.0)] * (MOST_POINTS + 1)),
 }
 

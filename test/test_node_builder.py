@@ -500,8 +500,8 @@ def test_a_model_is_built_once_for_wrenches_on_a_link_and_other_changes_keep_tha
     assert host.model.spec.pushed == {"link2"}
     w = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
     q = np.linspace(0.3, 0.7, len(host.model.read))
-    assert host.model.taken_by({"link2": w}, q).any()
-    assert not host.model.taken_by({"link1": w}, q).any(), "it has to wait"
+    assert host.model.wrench_torques({"link2": w}, q).any()
+    assert not host.model.wrench_torques({"link1": w}, q).any(), "it has to wait"
     host.builder.describe(TEXTS["heavy"])
     host.settle()
     assert not host.model.spec.pushed

@@ -148,7 +148,7 @@ def cubic(span: float, way: float) -> list[JointTrajectoryPoint]:
 def test_no_command_asks_for_more_than_max_acceleration(points, allowed):
     bench = polar()
     bench.command(0.0, *points, names=NAMES)
-    assert bench.rejected() == ({} if allowed else {"command: too quick": 1})
+    assert bench.rejected() == ({} if allowed else {"command: acceleration too high": 1})
     assert (state(bench, 0.0) is not None) == allowed
     if not allowed:
         assert "max_acceleration = 1000" in bench.log[0]
@@ -160,7 +160,7 @@ def test_no_command_asks_for_more_than_max_acceleration(points, allowed):
 def test_the_limit_follows_the_parameter():
     bench = polar(max_acceleration=5.0)
     bench.command(0.0, point(qdd=[5.1, 0.0]), names=NAMES)
-    assert bench.rejected() == {"command: too quick": 1}
+    assert bench.rejected() == {"command: acceleration too high": 1}
     # and so does the lead-in, whatever its own limit
     bench.command(0.0, point(1.0, [1.4, 0.3], STILL), point(2.0, [1.4, 0.3], STILL), names=NAMES)
     close(state(bench, 0.0), 0.0, 0.0)
@@ -191,8 +191,8 @@ def test_no_command_moves_faster_than_the_description_allows(velocity, rate):
 @pytest.mark.parametrize(
     ("rate", "reason"),
     [
-        (1e3, "torques: beyond the robot"),
-        (-1e6, "torques: beyond the robot"),
+        (1e3, "torques: implausible torque"),
+        (-1e6, "torques: implausible torque"),
         (1e100, "joint_states: impossible"),
     ],
 )
@@ -264,7 +264,7 @@ def test_a_robot_that_runs_away_gets_no_torques_that_its_rates_alone_explain():
     for k, rate in enumerate((40.0, 100.0, 311.0), start=1):
         qd = [rate, -rate / 2, rate]
         assert bench.state(0.01 * k, here, qd, names=names) is None
-        assert bench.rejected() == {"torques: beyond the robot": k}
+        assert bench.rejected() == {"torques: implausible torque": k}
     assert "set velocity_limits" in bench.log[0]
 
 
@@ -288,7 +288,7 @@ def test_rates_are_believed_as_far_as_limits_say_or_what_a_lever_can_do(limit, v
     bench.command(0.0, point(qdd=[0.0, 0.0, 0.0]), names=GYRO_NAMES)
     found = bench.state(0.0, [0.0, 0.3, 0.0], [2.0, 1.0, rate], names=GYRO_NAMES)
     assert (found is not None) == taken
-    assert bench.rejected() == ({} if taken else {"torques: beyond the robot": 1})
+    assert bench.rejected() == ({} if taken else {"torques: implausible torque": 1})
 
 
 def test_the_fastest_rates_follow_from_both_numbers():
@@ -319,7 +319,7 @@ def test_the_reach_is_the_most_that_any_signs_of_the_accelerations_take(robot, t
     still = np.zeros_like(q)
     torques = [dynamics(q, still, 50.0 * each) for each in signs]
     np.testing.assert_allclose(
-        model.reach(q, 50.0), np.abs(torques).max(axis=0), rtol=1e-9, atol=1e-9
+        model.required_torques(q, 50.0), np.abs(torques).max(axis=0), rtol=1e-9, atol=1e-9
     )
 
 
@@ -327,7 +327,7 @@ def test_the_reach_is_the_most_that_any_signs_of_the_accelerations_take(robot, t
 def test_what_the_loop_may_need_later_is_built_with_the_model(robot, nothing_is_built):
     model = Bench(str(CONFIG / f"{robot}.yaml")).controller.model
     nothing_is_built()
-    model.reach(model.home, 50.0)
+    model.required_torques(model.home, 50.0)
     model.at_rest(model.home)
     one = model.home[None]
     model.along(one, np.zeros_like(one), np.zeros((1, len(model.joints))))
@@ -341,7 +341,7 @@ def test_a_gain_on_an_error_that_no_robot_has_makes_no_torque_unless_a_limit_cut
         found = state(bench, 0.0)
         if expected is None:
             assert found is None
-            assert bench.rejected() == {"torques: beyond the robot": 1}
+            assert bench.rejected() == {"torques: implausible torque": 1}
             assert "p_gains" in bench.log[0]
         else:
             close(found, *expected)

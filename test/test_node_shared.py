@@ -110,7 +110,7 @@ def test_the_reach_is_the_most_that_any_signs_of_the_accelerations_take(robot):
     outputs = [MOTORS.index(name) for name in model.outputs]
     expected = np.abs(torques).max(axis=0)[outputs]
     order = [[*robot.driving].index(name) for name in model.joints]
-    np.testing.assert_allclose(model.reach(robot.q[order], 50.0), expected, rtol=1e-7)
+    np.testing.assert_allclose(model.required_torques(robot.q[order], 50.0), expected, rtol=1e-7)
 
 
 def test_the_node_gives_each_motor_its_share_and_says_so(robot):
@@ -224,7 +224,7 @@ def test_a_push_is_shared_and_limits_cut_each_motor(robot):
     J = pushed.dynamics.jacobian(robot.q, "distal0")
     R = pushed.dynamics.pose(robot.q, "distal0")[:3, :3]
     on_base = np.concatenate([R @ w[:3], R @ w[3:]])
-    taken = pushed.taken_by({"distal0": w}, robot.q)
+    taken = pushed.wrench_torques({"distal0": w}, robot.q)
     assert relative(taken, -robot.shared(J.T @ on_base)) < SAME
 
 

@@ -238,7 +238,7 @@ def test_accelerations_of_a_stream_of_points_are_the_derivative_of_its_rates():
     bench.command(0.04, point(q=0.0, qd=0.03), stamped=0.04)
     np.testing.assert_allclose(bench.state(0.04, 0.4, 0.2), [torque(0.4, 0.2, 1.0)], rtol=1e-9)
     bench.command(0.05, point(q=0.0))
-    assert bench.rejected() == {"command: too quick": 1, "command: no velocities": 1}
+    assert bench.rejected() == {"command: acceleration too high": 1, "command: no velocities": 1}
     # nor is anything known of before a jump of the clock
     bench.controller.clock_jumped_back(at(0.03))
     bench.command(0.05, point(q=0.0, qd=0.02), stamped=0.05)

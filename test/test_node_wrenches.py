@@ -185,7 +185,7 @@ def test_a_model_that_was_built_for_a_link_builds_nothing_with_its_first_wrench(
     model = bench.controller.model
     closed = model.dynamics.closed
     q = np.full(len(model.read), 0.5) if closed is None else closed.home.q_r[: len(model.read)]
-    assert model.taken_by({link: np.ones(6)}, q).any()
+    assert model.wrench_torques({link: np.ones(6)}, q).any()
 
 
 def test_a_wrench_of_zero_on_a_link_builds_nothing():
@@ -351,7 +351,7 @@ def test_a_wrench_that_no_robot_could_bear_is_dropped_and_the_torques_go_on(size
     bench.accelerate(0.0, 0.0)
     bench.push(0.0, "tip", (size, 0.0, 0.0, 0.0, 0.0, 0.0))
     close(bench.state(0.1, 1.1), weight(1.1))
-    assert bench.rejected() == {"wrench: beyond the robot": 1}
+    assert bench.rejected() == {"wrench: implausible torque": 1}
     assert "the wrench on 'tip' would add" in bench.log[-1]
     assert not bench.controller.wrenches.on
     bench.push(0.1, "tip", TIP_FORCE)

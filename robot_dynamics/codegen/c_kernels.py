@@ -113,7 +113,7 @@ def batch_files(program: Program, count: int = 1) -> list[str]:
 
 
 def _files(code: CCode, head: str, lines: list[str], count: int, before: str = "") -> list[str]:
-    """The kernel's own file is the first; it declares the functions of the others."""
+    """The C files; the first has the kernel itself, and declares the functions of the others."""
     functions, start = code.functions(), before + prelude()
     shares = [functions[k::count] for k in range(min(count, max(len(functions), 1)))]
     elsewhere = [text[: text.index("\n{")] + ";" for share in shares[1:] for text in share]

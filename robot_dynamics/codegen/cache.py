@@ -195,8 +195,8 @@ def _written(place: Path, name: str, content: bytes) -> Path:
 
 
 class _Growth:
-    """Counts what this process has stored since it last scanned the cache, as scanning thousands of
-    files takes time."""
+    """The size of what this process has stored since it last scanned the cache, as scanning
+    thousands of files takes time."""
 
     def __init__(self) -> None:
         self.size = MOST_BYTES
@@ -221,7 +221,7 @@ def _make_room(newest: Path) -> None:
         if excess <= 0:
             return
         if path != newest and _is_ours(path):
-            path.unlink(missing_ok=True)  # a process that has it loaded keeps it
+            path.unlink(missing_ok=True)  # processes that have loaded it are not affected
             excess -= size
 
 

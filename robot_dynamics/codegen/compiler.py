@@ -72,8 +72,8 @@ class Compiler:
             CompileError: the compiler failed, with what it printed.
         """
         own = accepted(self, *NATIVE) if native else ()
-        # a library for another machine must name what it needs; flags in $CC may need what is left
-        # out
+        # a library for another machine must name its dependencies, and flags in $CC may require
+        # those that ALONE leaves out
         alone = ALONE if native and len(self.command) == 1 else ()
         return self._built(files, (*FLAGS, *own, *flags), libraries, alone)
 
@@ -137,7 +137,7 @@ class Compiler:
             raise CompileError(f"{self.command[0]}: {error}", name="compiler") from None
         finally:
             for process in running:
-                with process:  # does not wait for its children, which hold the pipe, too
+                with process:  # does not wait for its children, which also hold the pipe
                     process.kill()
 
 

@@ -58,7 +58,7 @@ def lacking(program: Program, vectors: int) -> list[tuple[int, int]]:
 
 
 def _missing(program: Program, vectors: int) -> list[int]:
-    """For each result, the entries of the state on which it does not depend, one bit for each."""
+    """For each result, the entries of the state on which it does not depend, as a bit mask."""
     states = (1 << sum(program.sizes[:vectors])) - 1
     depends: list[int] = []
     for operation, *operands in program.instructions:

@@ -30,7 +30,7 @@ BACKENDS = ("auto", "c", "python")
 VARIABLE = "ROBOT_DYNAMICS_BACKEND"
 """The environment variable that sets the backend for `auto`"""
 WORTH_A_THREAD = 2_000_000
-"""Operations per thread: with fewer, starting another thread takes longer than it saves"""
+"""Operations per thread: with fewer, starting another thread costs more time than it saves"""
 MOST_THREADS = 8192
 """The largest number of cores that Linux supports"""
 
@@ -209,7 +209,7 @@ def _code(
     try:
         return PythonCode(function, why)
     except ProgramTooLarge:
-        # whoever chooses Python expects it to be slow
+        # those who choose Python expect it to be slow
         log.log(
             logging.INFO if backend == "python" else logging.WARNING,
             "%s of %s has too many operations for straight-line code: "
@@ -230,7 +230,7 @@ _NAMES = {
 @lru_cache
 def _warn_once(why: str) -> None:
     warnings.warn(
-        f"no C kernel, generated Python runs instead: {why}", BackendWarning, stacklevel=6
+        f"no C kernel; using generated Python instead: {why}", BackendWarning, stacklevel=6
     )
 
 

@@ -36,7 +36,7 @@ QUICK = 10_000
 PER_SECOND = 10_000
 """Operations that one core compiles in a second, approximately"""
 WORTH_A_FILE = 5_000
-"""Operations per C file: with fewer, starting another compiler takes longer than it saves"""
+"""Operations per C file: with fewer, starting another compiler costs more time than it saves"""
 LINE = 8
 """Numbers per cache line of the processor"""
 
@@ -60,15 +60,15 @@ class NativeCode:
     Args:
         function: the function to compute.
         batches: build the code for batches first.
+
+    Raises:
+        BackendError: there is no compiler, or it failed (with what it printed).
+        ProgramTooLarge: the program has more than MOST operations.
     """
 
     name = "c"
 
     def __init__(self, function: Function, batches: bool = False):
-        """Raises:
-        BackendError: there is no compiler, or it failed (with what it printed).
-        ProgramTooLarge: the program has more than MOST operations.
-        """
         self.function = function
         self._loaded: list[Any] = []
         self.operations = 0

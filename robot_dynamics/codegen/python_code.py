@@ -52,7 +52,7 @@ def compile_text(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     functions = []
     for names in (_OVER_FLOATS, _OVER_ARRAYS):
         space: dict[str, Any] = {"__builtins__": {}, **names}
-        exec(code, space)  # noqa: S102  nothing in the text comes from outside but numbers
+        exec(code, space)  # noqa: S102  only numbers in the text come from outside
         functions.append(space["bind"])
     return functions[0], functions[1]
 

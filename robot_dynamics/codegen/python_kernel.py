@@ -19,12 +19,15 @@ _FLOAT = np.dtype(float)
 
 
 class PythonCode:
-    """A function as generated Python."""
+    """A function as generated Python.
+
+    Raises:
+        ProgramTooLarge: the program has more than MOST operations.
+    """
 
     name = "python"
 
     def __init__(self, function: Function, reason: str):
-        """Raises: ProgramTooLarge: the program has more than MOST operations."""
         self.shape, self.sizes, self.reason = function.shape, function.sizes, reason
         text, self.operations = _text(function)
         self.bind = python_code.compile_text(text)

@@ -111,7 +111,7 @@ class Recorder:
     def program(self, outputs: Iterable[Any]) -> Program:
         """The program that computes these outputs and nothing else."""
         ends = [_operand(value) for value in outputs]
-        self._take_in_signs()
+        self._absorb_signs()
         needed: set[int] = set()
         pending = [end for end in ends if isinstance(end, int)]
         while pending:
@@ -133,7 +133,7 @@ class Recorder:
         outputs = tuple([new[end] if isinstance(end, int) else end for end in ends])
         return Program(tuple(self._sizes), instructions, outputs)
 
-    def _take_in_signs(self) -> None:
+    def _absorb_signs(self) -> None:
         """Replace -(c·x) by (-c)·x for constants c."""
         for place, (operation, *arguments) in enumerate(self._instructions):
             if operation == "neg":

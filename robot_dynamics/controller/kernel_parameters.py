@@ -123,7 +123,7 @@ def _load(
     touched = np.flatnonzero(abs(with_trial - described) > 0)
     block = int(touched[0])
     if touched[-1] >= block + MOMENTS:
-        raise InputError(f"{link}: a payload enters more than one body", name="link", value=link)
+        raise InputError(f"{link}: a payload changes more than one body", name="link", value=link)
 
     def as_moments(p: Floats) -> Floats:
         m, x, y, z, *entries = p[block : block + MOMENTS]
@@ -132,7 +132,9 @@ def _load(
     start = as_moments(before)
     columns = np.array([as_moments(each) - start for each in with_one]).T
     if not _close(as_moments(described) + columns @ trial, as_moments(with_trial)):
-        raise InputError(f"{link}: a payload is not linear", name="link", value=link)
+        raise InputError(
+            f"{link}: the parameters are not linear in a payload's moments", name="link", value=link
+        )
     return Load(_rows(columns, start), block)
 
 

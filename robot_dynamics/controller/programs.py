@@ -131,8 +131,8 @@ class _Collected:
         self._of_form: dict[tuple[bool, ...], Parameters] = {}
 
     def form(self, *form: bool, make: Callable[[], Parameters]) -> Parameters:
-        """The parameters for a form of the equations, made once. The form says, for example,
-        whether the rotors are on separate links."""
+        """The parameters for a form of the equations, made once. A form is, for example, whether
+        the rotors are on separate links."""
         if form not in self._of_form:
             self._of_form[form] = make()
         return self._of_form[form]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.base_parameters import Moments, compact
+from ..mechanism.mechanism import inertia_matrix
 from ..scalar import Array, Floats, array
 from .equations import Equations
 
@@ -145,6 +146,5 @@ def _numbers(body: Inertial | Moments) -> list[Any]:
 
 
 def _body(kind: type, numbers: list[Any]) -> Inertial:
-    m, x, y, z, xx, yy, zz, xy, xz, yz = numbers
-    inertia = array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return cast(Inertial, kind(m, array([x, y, z]), inertia))
+    m, x, y, z, *moments = numbers
+    return cast(Inertial, kind(m, array([x, y, z]), inertia_matrix(*moments)))

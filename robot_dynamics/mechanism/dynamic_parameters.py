@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
 from ..scalar import Array, Scalar, array, zeros
-from .mechanism import Friction, Inertial, Link, Mechanism, Rotor, point_inertia
+from .mechanism import Friction, Inertial, Link, Mechanism, Rotor, new_name, point_inertia
 from .transform import lumped, with_rotor_model
 
 BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
@@ -170,14 +170,8 @@ def frictions(mechanism: Mechanism) -> dict[str, Friction]:
 
 def rotor_names(mechanism: Mechanism) -> dict[str, Rotor]:
     """The rotors by name, with primes added to a name that a link or another rotor has."""
-    taken, found = set(mechanism.index()), {}
-    for rotor in mechanism.rotors:
-        name = rotor.name
-        while name in taken:
-            name += "'"
-        taken.add(name)
-        found[name] = rotor
-    return found
+    taken = set(mechanism.index())
+    return {new_name(rotor.name, taken): rotor for rotor in mechanism.rotors}
 
 
 def armature_names(mechanism: Mechanism) -> dict[str, int]:

@@ -38,6 +38,14 @@ JOINT_TYPES = (*TURNING, *SLIDING, "fixed")
 LOOP_TYPES = ("revolute", "spherical", "universal", "prismatic", "fixed")
 
 
+def new_name(name: str, taken: set[str]) -> str:
+    """The name, with primes added until it is new; it is then added to `taken`."""
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
 def _frozen(name: str, values: Array, cleaned: Callable[[Array], Array] = np.asarray) -> Array:
     try:
         copy = cleaned(array(values))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError, wrong
 from ..scalar import is_zero
-from .mechanism import Inertial, Joint, Link, Mechanism, Pose
+from .mechanism import Inertial, Joint, Link, Mechanism, Pose, new_name
 
 BASE = 6
 """Number of joints that carry the base"""
@@ -30,18 +30,12 @@ def on_six_joints(mechanism: Mechanism) -> Mechanism:
     taken = {mechanism.base, *(link.name for link in mechanism.links)}
     taken |= {link.joint.name for link in mechanism.links}
 
-    def free(name: str) -> str:
-        while name in taken:
-            name += "'"
-        taken.add(name)
-        return name
-
-    ground, links = free("ground"), []
+    ground, links = new_name("ground", taken), []
     parts = [(f"base_{axis}", axis, "prismatic") for axis in SLIDES]
     parts += [(f"base_r{axis}", axis, "revolute") for axis in TURNS]
     parent = ground
     for name, axis, kind in parts:
-        joint = Joint(free(name), kind, axis=np.eye(3)["xyz".index(axis)])
+        joint = Joint(new_name(name, taken), kind, axis=np.eye(3)["xyz".index(axis)])
         last = name == parts[-1][0]
         links.append(Link(mechanism.base if last else joint.name, parent, joint))
         parent = joint.name

@@ -19,6 +19,7 @@ from .mechanism import (
     Mechanism,
     Pose,
     Rotor,
+    new_name,
 )
 
 ROTOR_MODELS = ("full", "reflected", "none")
@@ -261,10 +262,7 @@ def rotors_as_links(mechanism: Mechanism) -> Mechanism:
     for rotor in mechanism.rotors:
         if rotor.inertial.is_nothing:  # only its gear ratio is known
             continue
-        name = rotor.name
-        while name in taken:
-            name += "'"
-        taken.add(name)
+        name = new_name(rotor.name, taken)
         # a rotor without ratios does not turn
         joint = Joint(
             name,

@@ -16,12 +16,12 @@ from ..errors import listed, one_line
 LOOK = 1.0
 """s between two requests to a controller that does not match"""
 AGAIN = 10.0
-"""s between two requests to a controller that matches, as it may have been replaced"""
+"""s between two requests to a controller that matches, as it may be replaced"""
 PATIENCE = 5.0
 """s after which an unanswered request is repeated, and a node without a parameter service is
 assumed to have no parameters"""
 INTRODUCTION = 2.0
-"""s for which a new subscription may lack its node's name, as every one does at first"""
+"""s for which a new subscription may lack its node's name, as all do at first"""
 
 NAMES = ("joints", "interface_name", "joint", "interface_names")
 """Parameters of forward_command_controller and its derivatives: the first two, or the last two if
@@ -92,14 +92,14 @@ class ControllerOrder:
 
     @property
     def waits(self) -> bool:
-        """Is there a problem that ends when a subscriber has introduced itself or responded?"""
+        """Will the problem end when a subscriber's name is known or the controller responds?"""
         return bool(self.problem) and not self._verdict
 
     @property
     def _applies(self) -> bool:
         return self._is_one and bool(self._outputs)
 
-    def sees(self, subscribers: Subscribers) -> None:
+    def look_for_new(self, subscribers: Subscribers) -> None:
         """Look for new subscribers; to be called before torques are published.
 
         Args:

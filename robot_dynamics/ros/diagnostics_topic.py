@@ -6,19 +6,15 @@ from __future__ import annotations
 import time as steady
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
-from ..errors import one_line
 from .feed_forward.controller import FeedForward
 from .feed_forward.diagnostics import Diagnosis
-from .publishing import publish
+from .publishing import publish_diagnostics
 
 PERIOD = 0.95
 """s: with the period of the timer that checks it, once a second"""
-
-LINE = 500
-"""The largest number of characters of a line in the log and of a value in the diagnostics"""
 
 
 class DiagnosticsTopic:
@@ -53,11 +49,10 @@ class DiagnosticsTopic:
     ) -> None:
         """Publish a report now; the arguments are those of `Diagnosis.report`."""
         self._last = steady.monotonic()
-        now = self._node.get_clock().now()
         report = self._diagnosis.report(
             self._controller,
             busy,
-            now.nanoseconds,
+            self._node.get_clock().now().nanoseconds,
             self._last,
             description_refused=description_refused,
             state=state,
@@ -65,16 +60,12 @@ class DiagnosticsTopic:
             topic=topic,
             subscribers=subscribers,
         )
-        status = DiagnosticStatus(
-            level=bytes([report.level]),
-            name=f"{self._node.get_fully_qualified_name().lstrip('/')}: torques",
-            message=one_line(report.message, LINE),
-            hardware_id=one_line(report.values.get("robot", ""), LINE),
-            values=[
-                KeyValue(key=one_line(key, LINE), value=one_line(value, LINE))
-                for key, value in report.values.items()
-            ],
+        publish_diagnostics(
+            self._out,
+            self._node,
+            "torques",
+            bytes([report.level]),
+            report.message,
+            report.values,
+            report.values.get("robot", ""),
         )
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = now.to_msg()
-        publish(self._out, message)

@@ -13,7 +13,7 @@ from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.clock import Clock, ClockChange, ClockType, JumpThreshold, TimeJump
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
@@ -23,7 +23,7 @@ from ..description import load
 from ..errors import InputError, listed, one_line, wrong
 from .console import console_takes_a_line
 from .declared_parameters import declare
-from .diagnostics_topic import LINE, DiagnosticsTopic
+from .diagnostics_topic import DiagnosticsTopic
 from .feed_forward.controller import FeedForward
 from .feed_forward.limits import unlimited
 from .feed_forward.parameters import PARAMETERS, Settings
@@ -32,7 +32,7 @@ from .feed_forward.stamps import SECOND
 from .feed_forward.torque_model import Model, ModelSpec
 from .managed import Managed
 from .parameter_requests import SERVICES, ParameterRequests
-from .publishing import publish
+from .publishing import LATCHED, LINE, publish
 from .robot_changes import RobotChanges
 from .serialized_states import StateReader
 from .torque_topics import NEWEST, TorqueTopics
@@ -44,8 +44,6 @@ WATCH_PERIOD = 0.1
 
 LEAST_TIMEOUT = 1.0
 """s for which the loop may hang if `max_age` is shorter"""
-
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 OVERRIDABLE = {"qos_overriding_options": QoSOverridingOptions.with_default_policies()}
 

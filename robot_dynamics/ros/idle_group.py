@@ -34,7 +34,6 @@ class PolledGroup(CallbackGroup):  # type: ignore[misc]
 
     def ending_execution(self, _entity: Any) -> None:
         """Never called."""
-        pass
 
 
 class IdleGroup(CallbackGroup):  # type: ignore[misc]

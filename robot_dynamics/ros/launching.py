@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the launch files: the node for any robot, and a simulated robot that takes its torques.
+"""Shared by the launch files: the node for any robot, and a simulated robot that receives its
+torques.
 
 For launch files only, as it needs ROS's `launch`.
 """
@@ -110,7 +111,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
             argument(
                 "sensed",
                 "",
-                "read and watch the sensors on passive joints; empty: as in params_file",
+                "read and monitor the sensors on passive joints; empty: as in params_file",
                 **maybe,
             )
         )

@@ -153,7 +153,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         return self._step(self._leave)
 
     def on_error(self, _state: LifecycleState) -> Any:
-        """Called by the state machine after an error; the node returns to unconfigured."""
+        """Called by the state machine after an error; the node becomes unconfigured."""
         self.is_active = False
         return self._step(self.cleanup)
 

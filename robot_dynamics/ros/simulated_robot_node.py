@@ -2,18 +2,19 @@
 """The node `simulated_robot`, a robot in MuJoCo that replaces one under ros2_control.
 
 - in: `~/commands`, std_msgs/Float64MultiArray: joint torques in the order of `joints`, added to
-  those of the PD loop;
+  those of the PD loop; in lock step instead `~/stamped_commands`, sensor_msgs/JointState, with the
+  stamp of the state that the torques (`effort`) belong to;
 - in: `~/joint_trajectory`, trajectory_msgs/JointTrajectory: the motion that the PD loop follows;
 - in: `robot_description`, std_msgs/String, transient local: the robot, if the parameter
   `description` is empty;
-- out: `joint_states`, sensor_msgs/JointState: all joints, once a period, stamped in the robot's
+- out: `joint_states`, sensor_msgs/JointState: all joints, once per period, stamped in the robot's
   time;
 - out: `/clock`, rosgraph_msgs/Clock: simulated time, if `publish_clock` is set.
 
 There are two ways to run:
 
-- in real time (default): a period of the simulation takes equally long in wall time; the newest
-  torques received are used.
+- in real time (default): a period of the simulation takes as long as in wall time, and the newest
+  torques are used.
 - in lock step (`command_wait` > 0): after the motion has begun, a period ends when the torques
   computed from its state have arrived. The result does not depend on the load of the machine.
 
@@ -34,7 +35,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -47,13 +47,12 @@ from ..mechanism import Mechanism
 from ..scalar import Floats
 from ..simulation.tracking import Sample, TrackedRobot, pd_gains
 from .declared_parameters import declare
-from .diagnostics_topic import LINE
 from .feed_forward.motion import Desired, Motion, Setpoint, no_accelerations
 from .feed_forward.motion import read as read_motion
 from .feed_forward.parameter_table import checked
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND, nanoseconds
-from .publishing import publish
+from .publishing import LATCHED, LINE, publish
 from .simulated_robot_parameters import PARAMETERS, RobotSettings
 from .simulation_clock import SimulationClock
 
@@ -65,8 +64,6 @@ STABLE = 1.001
 
 HIGHEST_RATE = 1e4
 """Hz: the maximum of the parameter `update_rate`"""
-
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class SimulatedRobot(Node):  # type: ignore[misc]
@@ -233,7 +230,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         if self._asked is None or nanoseconds(message.header.stamp) != self._now:
             return
         efforts = dict(zip(message.name, message.effort, strict=False))
-        if self._take([efforts.get(name, np.nan) for name in self._robot.joints], "effort"):
+        if self._take(
+            [efforts.get(name, np.nan) for name in self._robot.joints], "~/stamped_commands"
+        ):
             self._finish(answered=True)
             self._begin()
 

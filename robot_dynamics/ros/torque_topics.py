@@ -29,8 +29,7 @@ NEWEST = QoSProfile(depth=1)
 """QoS of torques, of which only the newest matter"""
 
 DELIVERY = 1.0
-"""s for which, at the end, reliable subscribers are awaited at least to acknowledge the last
-torques"""
+"""s: the least time to wait, at the end, until reliable subscribers acknowledge the last torques"""
 
 OWED_FOR = 10.0
 """s for which torques at rest that could not be published are retried"""
@@ -121,7 +120,7 @@ class TorqueTopics:
         if torques is None:
             return
         subscribers = self._subscribers()
-        self._order.sees(subscribers)
+        self._order.look_for_new(subscribers)
         if self._order.problem:
             self._tally.refuse("torques", RefusedError("controller", self._order.problem))
             if torques is not self._owed:  # a retry may be blocked for another reason
@@ -167,8 +166,8 @@ class TorqueTopics:
         return Subscribers(status.current_count, status.total_count)
 
     def stay(self, seconds: float) -> list[str]:
-        """Wait until the subscribers have received the last torques: a subscriber that is held up
-        would find nothing from a publisher that no longer exists.
+        """Wait until the subscribers have received the last torques: a delayed subscriber would get
+        nothing from a publisher that no longer exists.
 
         Torques that are owed are published as soon as it is known who receives them.
 
@@ -177,8 +176,8 @@ class TorqueTopics:
         while they are recent: somebody else may drive the robot by now.
 
         Args:
-            seconds: from their publication, for which they are repeated, s; acknowledgements are
-                awaited for as long, and for `DELIVERY` at least.
+            seconds: how long after their publication they are repeated, s; acknowledgements are
+                awaited for as long, but at least for `DELIVERY`.
 
         Returns:
             the topics with a reliable subscriber that has not acknowledged them.
@@ -189,7 +188,7 @@ class TorqueTopics:
             time.sleep(REPETITION)
         end = time.monotonic() + max(seconds, DELIVERY)
         while time.monotonic() < self._at + seconds and self._has_a_best_effort_subscriber():
-            self._order.sees(self._subscribers())
+            self._order.look_for_new(self._subscribers())
             if not self._order.problem:
                 publish(self._to_controller, self._commands)
             time.sleep(REPETITION)

@@ -4,7 +4,7 @@
 planner  ──→  ~/trajectory_in   ──→  ~/trajectory_out  ──→  joint_trajectory_controller
          ──→  ~/follow_joint_trajectory (an action)  ──→  that of the controller
 
-A long trajectory takes a while. It is deserialized, filled and serialized in the background, and
+As a long trajectory takes a while, it is deserialized, filled and serialized in the background, and
 published when the node polls for results.
 """
 
@@ -121,7 +121,7 @@ class TrajectoryEffort:
             if self._robot() != robot:
                 result = RefusedError(
                     "overtaken",
-                    "the robot, its payload or the node's state changed while it was filled; send "
+                    "the robot, its payload or the node's state has changed in the meantime; send "
                     "it again",
                 )
             if isinstance(result, RobotDynamicsError):

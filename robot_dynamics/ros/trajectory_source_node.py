@@ -129,8 +129,8 @@ class TrajectorySource(Node):  # type: ignore[misc]
         if isinstance(self._motion, Waypoints):
             message.points += self._waypoints(self._motion)
         else:
-            # it has rested at the start since the first state: even for a subscriber whose clock is
-            # a little behind the newest state, this motion has begun, and needs no lead-in
+            # the motion rests at its start from the first state on: even for a subscriber whose
+            # clock is a little behind the newest state, it has begun, and needs no lead-in
             stamp = self._first
             message.points += self._swing(self._motion, self._newest - stamp + self._lead)
         message.header.stamp = Time(sec=stamp // SECOND, nanosec=stamp % SECOND)

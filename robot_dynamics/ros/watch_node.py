@@ -5,11 +5,11 @@ It reports a better model if it finds one, and changes nothing by itself.
 
 | | name | type | notes |
 |---|---|---|---|
-| in | `robot_description` | String, transient local | the model in force, URDF |
+| in | `robot_description` | String, transient local | the current model, URDF |
 | in | `joint_states` | JointState | by name; states without efforts are ignored |
 | out | `/diagnostics` | DiagnosticArray | each number, its deviation, and whether it is proven |
 | out | `~/robot_description` | String, transient local | the adopted model; nothing before that |
-| service | `~/adopt` | std_srvs/Trigger | a person's approval: publishes the model if proven |
+| service | `~/adopt` | std_srvs/Trigger | approves the proposed model: publishes it if proven |
 
 Its parameters are the rows of `WatchSettings`.
 """
@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -34,9 +34,8 @@ from ..identification import Recording, Stream
 from ..identification.watch import Estimate, Watch
 from .declared_parameters import declare
 from .feed_forward.parameter_table import checked, flag, number, rows, text
-from .publishing import publish
+from .publishing import LATCHED, publish, publish_diagnostics
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 """QoS of states: evaluating a block takes tenths of a second, during which states are queued"""
 PERIOD = 0.2
@@ -132,7 +131,7 @@ class WatchNode(Node):  # type: ignore[misc]
         self._tell("")
 
     def _tell(self, fault: str) -> None:
-        """Publish diagnostics, and log when the model becomes proven or ceases to be."""
+        """Publish diagnostics, and log whenever the model becomes proven or ceases to be."""
         estimate = self._estimate
         if estimate is None:
             level, message, values = DiagnosticStatus.OK, fault or "no estimate yet", {}
@@ -156,18 +155,7 @@ class WatchNode(Node):  # type: ignore[misc]
             if said != self._said:
                 self._said = said
                 self.get_logger().info(message)
-        status = DiagnosticStatus(
-            level=level,
-            name=f"{self.get_fully_qualified_name().lstrip('/')}: model",
-            message=one_line(message, 500),
-            values=[
-                KeyValue(key=one_line(key, 500), value=one_line(value, 500))
-                for key, value in values.items()
-            ],
-        )
-        report = DiagnosticArray(status=[status])
-        report.header.stamp = self.get_clock().now().to_msg()
-        publish(self._diagnostics, report)
+        publish_diagnostics(self._diagnostics, self, "model", level, message, values)
 
     def _on_adopt(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._watch is None:

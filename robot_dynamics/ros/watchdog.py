@@ -10,8 +10,8 @@ from collections.abc import Callable
 LOOK = 0.1
 """s between checks"""
 IN_A_ROW = 2
-"""Number of consecutive checks that must find the loop hanging: after a stop of the whole process,
-the loop gets the chance to continue first"""
+"""Number of consecutive checks that must find the loop hanging: after the whole process was
+stopped, the loop is given a chance to continue first"""
 
 
 class Watchdog:

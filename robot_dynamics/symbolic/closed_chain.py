@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,8 @@ from ..scalar import Array, array, is_zero, rotation_to
 from .blocks import adjugate, blocks, determinant
 from .closed_listed import listed_model
 from .closed_model import ListedModel, PaperModel
-from .lettered import layers
 from .polynomial import Ring
+from .polynomial_model import layers
 from .short import Writer
 from .simplify import rational
 from .symbolic_parameters import (
@@ -193,9 +195,9 @@ def _paper_model(
     forth = [legs.joint_names.index(name) for name in names]
     q_, qd_ = q_r[back], qd_r[back]
     on_legs = {
-        "D_q": _total(each.mass_matrix(q_) for each in equations)[np.ix_(forth, forth)],
-        "C_q": _total(each.coriolis_matrix(q_, qd_) for each in equations)[np.ix_(forth, forth)],
-        "G_q": _total(each.gravity(q_) for each in equations)[forth],
+        "D_q": reduce(add, (x.mass_matrix(q_) for x in equations))[np.ix_(forth, forth)],
+        "C_q": reduce(add, (x.coriolis_matrix(q_, qd_) for x in equations))[np.ix_(forth, forth)],
+        "G_q": reduce(add, (x.gravity(q_) for x in equations))[forth],
     }
     progress("writing")
     parts = {name: matrix(values) for name, values in (on_platform | on_legs).items()}
@@ -206,9 +208,9 @@ def _paper_model(
         "J_q": matrix(J_q),
         "K": _solved(J_q, -J_x, write),
     }
-    rubbing = Equations.of(_tree(symbolic_mechanism(mechanism, known)))
-    law = rubbing.friction(array(q)[back], array(qd)[back])
-    parts["friction"] = sympy.Matrix([rational(each) for each in law[forth]])
+    with_friction = Equations.of(_tree(symbolic_mechanism(mechanism, known)))
+    friction = with_friction.friction(array(q)[back], array(qd)[back])
+    parts["friction"] = sympy.Matrix([rational(each) for each in friction[forth]])
     a, k = len(mechanism.actuated_names), len(mechanism.actuated_names) + len(mechanism.sensed)
     used = set().union(*(values.free_symbols for values in parts.values()))
     return PaperModel(
@@ -222,13 +224,6 @@ def _paper_model(
         **parts,
         parameters={symbol: value for symbol, value in known.values.items() if symbol in used},
     )
-
-
-def _total(parts: Iterable[Array]) -> Array:
-    first, *others = parts
-    for each in others:
-        first = first + each
-    return first
 
 
 def _tree(mechanism: Mechanism) -> Mechanism:
@@ -250,8 +245,8 @@ def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Mat
         rows = [i for i in range(A.shape[0]) if any(not is_zero(A[i, j]) for j in columns)]
         if len(rows) != len(columns):
             raise ClosureError(
-                f"derive: a leg with {len(columns)} joints against {len(rows)} closure rows has "
-                "no K in closed form",
+                f"derive: a leg with {len(columns)} joints but {len(rows)} closure rows has no K "
+                "in closed form",
                 name="derive",
             )
         block = A[np.ix_(rows, columns)]

@@ -34,8 +34,8 @@ from ..mechanism import Mechanism
 from ..scalar import Array, array, from_columns, is_zero, mirrored, zeros
 from .blocks import adjugate, blocks, determinant
 from .closed_model import ListedModel
-from .lettered import absolute, layers
 from .names import entry_names
+from .polynomial_model import absolute, layers
 from .straight_line import Recording
 from .symbolic_parameters import (
     Parameters,
@@ -48,8 +48,8 @@ from .symbolic_parameters import (
 LETTER = {"closure": "phi", "torques": "tau"}
 """The symbols for the entries of these matrices; entries of others are named after their matrix"""
 CRAMER = 3
-"""Largest number of joints of a leg whose rates are written with a determinant instead of by
-elimination"""
+"""Largest number of joints of a leg whose rates are written with a determinant (Cramer's rule)
+instead of by elimination"""
 NEAR = 3
 """Largest number of joints carrying a platform whose body is counted as part of the leg"""
 STEPS = 6

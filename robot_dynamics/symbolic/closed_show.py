@@ -153,7 +153,7 @@ LISTED: Sequence[tuple[str, str, str, str, str]] = (
     ("Delta T _d", "T", "All joint rates from the actuated ones",
      "qd_r = T qd_a,  T = [1; X],  A X = -B",
      r"\dot{q}_r = T \dot{q}_a, \quad T = [1; X], \quad A X = -B"),
-    ("S", "S", "How the motors share the work",
+    ("S", "S", "How the motors share the load",
      "S = W A (A^T W A)^-1, A: the motors' rows of T, W = diag(w^2), w: torques of equal weight",
      r"S = W A (A^T W A)^{-1}"),
     ("Dr Cr Dm Cm gr", "", "The tree: D_r, C_r, g_r", "tau_r = D_r qdd_r + C_r qd_r + g_r",
@@ -179,8 +179,8 @@ INTERMEDIATES = (
     "A name ends with the numbers of its entry (T_3_1) or with axes and the description's number "
     "of the link: R_xy2 and p_x2 are the frame of link 2 in the base frame, omega_x2 and v_x2 its "
     "velocities, zeta_x2 the rate of its joint's axis. NAME_d is a joint's rate, Delta the "
-    "determinant of A or of a block of it; v… is what else occurs more than once. A number with a "
-    "decimal point is rounded to double precision; all others are exact"
+    "determinant of A or of a block of it, and v… any other value that occurs more than once. A "
+    "number with a decimal point is rounded to double precision; all others are exact"
 )
 
 
@@ -200,7 +200,7 @@ def listed(model: Any, *, steps: bool) -> Document:
     shown: list[list[Equation]] = [[] for _ in LISTED]
     here = 0
     for symbol, value in reversed(model.intermediates):
-        # an intermediate without a name belongs to the quantity that it is for
+        # an intermediate without a name of its own belongs to the quantity that uses it
         begin = "_d" if symbol in model.rates else re.split(r"[_\d]", str(symbol))[0]
         here = here if re.fullmatch(r"v\d+", str(symbol)) else place.get(begin, here)
         equation = Equation(Formula(str(symbol), names.symbol(str(symbol))), value)

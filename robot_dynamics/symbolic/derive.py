@@ -16,9 +16,9 @@ from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from .document import Section
-from .lettered import Lettered
 from .listed import listed
 from .polynomial import BITS, Polynomial, TooManyTerms
+from .polynomial_model import PolynomialModel
 from .sheet import Assignments
 from .short import cost
 from .simplify import rational
@@ -108,7 +108,7 @@ def derive(
         frames = dh_table(mechanism, q, known)
         if formulation == "lagrange_euler":
             return [frames, _too_many(len(mechanism.moving))]
-        model = Lettered(task)
+        model = PolynomialModel(task)
         return [frames, *sweeps(model, formulation, names, model.writer.short)]
 
     assignments: Assignments = ()
@@ -158,7 +158,7 @@ def _whole(
     """
     mechanism, rotors, chosen = task.mechanism, task.rotors, task.terms
     names, n = mechanism.joint_names, len(task.q)
-    model = Lettered(task)
+    model = PolynomialModel(task)
     writer = model.writer
     write = writer.short if simplify else writer.plain
     friction = _friction(task)
@@ -176,11 +176,11 @@ def _whole(
     progress("Coriolis matrix")
     C = sympy.Matrix(n, n, [write(x) for x in coriolis(model, inertia).flat])
     torques = []
-    for name, torque, rubbed in zip(names, motion, friction, strict=True):
+    for name, torque, friction_torque in zip(names, motion, friction, strict=True):
         progress(f"torque at {name}")
-        torques.append(_torque(model, torque, write, simplify) + rubbed)
+        torques.append(_torque(model, torque, write, simplify) + friction_torque)
     steps = None
-    book = rotors if "rotors" in chosen else "none"  # the book's steps know no choice of terms
+    book = rotors if "rotors" in chosen else "none"  # the steps have no choice of terms
     bodies = len(mechanism.moving) + (len(mechanism.rotors) if book == "full" else 0)
     if task.formulation == "lagrange_euler" and bodies <= LARGEST_STEPS:
         progress("steps")
@@ -234,8 +234,8 @@ def _entries(values: Array, write: Any) -> Array:
     return result
 
 
-def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.Expr:
-    """D q̈ + C q̇ + g of one joint, as a sum of these parts or as a whole if that is shorter."""
+def _torque(model: PolynomialModel, torque: Any, write: Any, simplify: bool) -> sympy.Expr:
+    """D q̈ + C q̇ + g of one joint, as a sum of these parts, or as one expression if shorter."""
     if not isinstance(torque, Polynomial):
         return write(torque)
     ring = model.ring
@@ -262,7 +262,7 @@ def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.E
     return min(joined, write(torque), key=cost)
 
 
-def coriolis(model: Lettered, inertia: Array) -> Array:
+def coriolis(model: PolynomialModel, inertia: Array) -> Array:
     """C (n, n) from D, as polynomials."""
     slots = [model.ring.slot(x) for x in model.q]
 

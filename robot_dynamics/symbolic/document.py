@@ -216,21 +216,22 @@ class Documented(ABC):
         return self.document().html(whole=False)
 
 
-def _is_nothing(value: Any) -> bool:
+def is_nothing(value: Any) -> bool:
+    """Is an expression, or every entry of a matrix, zero?"""
     if isinstance(value, sympy.MatrixBase):
         return all(entry == 0 for entry in value)
     return bool(value == 0)
 
 
 def _shown(section: Section) -> list[Equation]:
-    return [each for each in section.equations if not _is_nothing(each.value)]
+    return [each for each in section.equations if not is_nothing(each.value)]
 
 
 def _zeros(section: Section) -> list[str]:
     """One line that lists everything that is zero."""
     if not section.zeros:
         return []
-    names = [each.name.text for each in section.equations if _is_nothing(each.value)]
+    names = [each.name.text for each in section.equations if is_nothing(each.value)]
     return [f"{' = '.join(names)} = 0"] if names else []
 
 
@@ -290,7 +291,7 @@ def _tex_section(section: Section, names: Names) -> Iterator[str]:
         yield r"\begin{align*}"
         yield from (f"  {line}" for line in block)
         yield r"\end{align*}"
-    nothing = [each.name.tex for each in section.equations if _is_nothing(each.value)]
+    nothing = [each.name.tex for each in section.equations if is_nothing(each.value)]
     if section.zeros and nothing:
         yield "\\noindent " + ", ".join(f"${name} = 0$" for name in nothing) + "."
 
@@ -370,8 +371,8 @@ def _terms(tex: str) -> list[str]:
 
 
 def _unfolded(term: str) -> str:
-    """A term whose fraction is too wide for a line, with 1 over the denominator times the numerator
-    instead, which can be broken; other terms are unchanged."""
+    """The term, with a fraction too wide for one line as 1/denominator · (numerator), which can be
+    broken into lines."""
     at = term.find(r"\frac{")
     if at < 0 or _width(term) <= WIDEST_TEX:
         return term

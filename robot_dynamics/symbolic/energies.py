@@ -67,7 +67,7 @@ def from_energies(
     if qd is None:
         times = {x.args[0] for x in q if isinstance(x, sympy.Function) and len(x.args) == 1}
         if len(times) != 1:
-            raise wrong(InputError, "qd", None, "the rates, as q are not functions of time")
+            raise wrong(InputError, "qd", None, "the rates, as q is not a function of time")
         qd = [x.diff(*times) for x in q]
     if len(q) != len(qd):
         raise wrong(InputError, "qd", len(qd), f"{len(q)} rates, one per coordinate")

@@ -14,8 +14,8 @@ from ..mechanism import Mechanism
 from ..mechanism.transform import without_bodies
 from .derive import PARAMETERS
 from .document import Document, Equation, Formula, Section
-from .lettered import Lettered
 from .names import Names
+from .polynomial_model import PolynomialModel
 from .symbolic_parameters import Parameters, Symbols, Task, plain_names, symbols_of
 from .tidy import tidied
 
@@ -122,7 +122,7 @@ def kinematics(mechanism: Mechanism, link: str, *, parameters: str = "symbols") 
     q = symbols_of(plain)
     known = Parameters.of(tidy, parameters == "symbols", plain)
     bare = without_bodies(tidy)
-    model = Lettered(Task(bare, q, (), (), known, "newton_euler", "none", frozenset()))
+    model = PolynomialModel(Task(bare, q, (), (), known, "newton_euler", "none", frozenset()))
     write = model.writer.short
 
     def matrix(values: Any) -> sympy.Matrix:

@@ -15,9 +15,9 @@ import numpy as np
 import sympy
 
 from ..scalar import Array, array
-from .lettered import Lettered
 from .names import entry_names
 from .polynomial import Polynomial
+from .polynomial_model import PolynomialModel
 from .sheet import Assignments
 from .show import PRODUCT
 from .straight_line import straight_line
@@ -25,10 +25,10 @@ from .sweeps import WRITTEN_OUT
 from .symbolic_parameters import Task
 
 
-class Naming:
+class Intermediates:
     """A `scalar.Note` that replaces long entries by symbols and collects their assignments."""
 
-    def __init__(self, model: Lettered, prefix: str, write: Callable[[Any], sympy.Expr]):
+    def __init__(self, model: PolynomialModel, prefix: str, write: Callable[[Any], sympy.Expr]):
         self.model, self.prefix, self.write = model, prefix, write
         self.assignments: list[tuple[sympy.Symbol, sympy.Expr]] = []
 
@@ -57,16 +57,18 @@ def listed(
     Raises:
         TooManyTerms: the expressions are too long even with intermediates.
     """
-    model = Lettered(task)
+    model = PolynomialModel(task)
     n, still = len(model.q), np.zeros(len(model.q))
     assignments: list[tuple[sympy.Symbol, sympy.Expr]] = []
     short, plain = model.writer.short, model.writer.plain
 
-    def total(run: Callable[[Any, Naming], Array], prefix: str, write: Any) -> list[sympy.Expr]:
+    def total(
+        run: Callable[[Any, Intermediates], Array], prefix: str, write: Any
+    ) -> list[sympy.Expr]:
         progress(f"recursion {prefix.rstrip('_') or 'of the torques'}")
         sums = np.zeros(n, dtype=object) + sympy.S.Zero
         for k, equations in enumerate(model.equations, 1):
-            naming = Naming(model, f"b{k}_{prefix}" if k > 1 else prefix, write)
+            naming = Intermediates(model, f"b{k}_{prefix}" if k > 1 else prefix, write)
             values = run(equations, naming)
             assignments.extend(naming.assignments)
             sums = sums + np.array([write(x) for x in values], dtype=object)
@@ -77,7 +79,7 @@ def listed(
     D = sympy.zeros(n, n)
     for j, unit in enumerate(np.eye(n)):
 
-        def column(each: Any, note: Naming, unit: Array = unit) -> Array:
+        def column(each: Any, note: Intermediates, unit: Array = unit) -> Array:
             return array(each.motion(q, still, unit, note))
 
         D[:, j] = sympy.Matrix(total(column, f"D{j + 1}_", plain))
@@ -95,8 +97,8 @@ def listed(
 
 
 def _coriolis(task: Task) -> tuple[Assignments, sympy.Matrix]:
-    """C and the intermediates that it depends on. These are numbered C_0, C_1 …, as there are many
-    of them and they have no natural names."""
+    """C and the intermediates that it depends on, numbered C_0, C_1 …, as they are many and have no
+    natural names."""
     found, parts = straight_line(task)
     needed = _needed(list(found), [parts["C"]])
     renamed = {

@@ -237,7 +237,7 @@ class Polynomial:
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, Polynomial):
-            raise InputError("a polynomial was divided by another one")
+            raise InputError("a polynomial cannot be divided by another one")
         return self * (1.0 / float(other))
 
     __radd__ = __add__
@@ -263,19 +263,20 @@ class Polynomial:
         difference = (-self)._turned() - self._turned()
         return Polynomial(self.ring, {k: 0.5j * v for k, v in difference.terms.items()})
 
-    def diff(self, slots: int) -> Polynomial:
+    def diff(self, coordinate: int) -> Polynomial:
         """The derivative with respect to the coordinate in this slot."""
-        one = 1 << (BITS * slots)
+        one = 1 << (BITS * coordinate)
         inner: dict[int, Polynomial] = {}
         result = Polynomial(self.ring, {})
         for key, value in self.terms.items():
             for slot, exponent in self.ring.exponents(key):
                 argument = self.ring.generators[slot].argument
-                if slot == slots:
+                if slot == coordinate:
                     result = result + Polynomial(self.ring, {key - one: exponent * value})
                 elif argument is not None:
                     if slot not in inner:
-                        inner[slot] = Polynomial(self.ring, {argument[0]: argument[1]}).diff(slots)
+                        theta = Polynomial(self.ring, {argument[0]: argument[1]})
+                        inner[slot] = theta.diff(coordinate)
                     # d z^k = i k z^k dθ
                     outer = Polynomial(self.ring, {key: 1j * exponent * value})
                     result = result + outer * inner[slot]
@@ -285,7 +286,7 @@ class Polynomial:
 def _exponents(key: int) -> Iterator[tuple[int, int]]:
     slot = 0
     while key:
-        # to the lowest letter
+        # skip to the lowest letter
         skipped = ((key & -key).bit_length() - 1) // BITS
         key, slot = key >> (BITS * skipped), slot + skipped
         low = key & (_BASE - 1)
@@ -297,8 +298,10 @@ def _exponents(key: int) -> Iterator[tuple[int, int]]:
 
 
 def _checked(degree: int) -> int:
-    """Raises:
-    TooManyTerms: an exponent of this magnitude would overflow into the next slot.
+    """The degree.
+
+    Raises:
+        TooManyTerms: an exponent of this magnitude would overflow into the next slot.
     """
     if degree >= _HALF:
         raise TooManyTerms

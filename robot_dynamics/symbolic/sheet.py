@@ -3,7 +3,7 @@
 
 The program runs over polynomials, whose normal form cancels terms and combines sums of angles. A
 named value becomes a letter in later values; so does one that occurs several times or grows too
-long, as v1, v2 … Finally a letter is written out again where this makes the list no longer.
+long, as v1, v2 … Finally, letters are substituted back wherever this does not lengthen the list.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ BRIEF = 150
 """Largest `Writer.size` of a value that may be written in coordinates and parameters alone even
 though it is shorter in terms of other values"""
 LONGEST = 24
-"""Largest number of terms of a value into which another one is written out"""
+"""Largest number of terms of a value into which another one is substituted"""
 MOST_COPIED = 24
-"""Largest `Writer.size` of a value that is written out in several places"""
+"""Largest `Writer.size` of a value that is substituted in several places"""
 MOST_SEARCHED, FEW_SEARCHED = 12, 3
 """Largest number of terms of a value whose shortest form is searched for: in coordinates and
 parameters alone, and in other values"""
@@ -125,8 +125,8 @@ class Sheet:
     def _cut(
         self, place: int, whole: Polynomial, short: Polynomial, again: bool, kept: int
     ) -> tuple[Polynomial, Polynomial]:
-        """(the value in coordinates and parameters, as far as that is not too long; the value in
-        terms of named values)."""
+        """(the value in coordinates and parameters, unless that is too long; the value in terms of
+        named values)."""
         if len(whole.terms) > MOST:
             whole = short
         if place in self._places and not self._is_short(short):
@@ -154,8 +154,7 @@ class Sheet:
     # --- values ------------------------------------------------------------------------------
 
     def number(self, value: float) -> Polynomial:
-        """An exact number for a short decimal of a description, a rounded one for a computed
-        value."""
+        """The number as a constant, rounded if it is a short decimal up to rounding errors."""
         return self.ring.constant(near(value))
 
     def _applied(self, operation: str, operands: list[Polynomial]) -> Polynomial:
@@ -227,7 +226,7 @@ class Sheet:
     # --- the list ----------------------------------------------------------------------------
 
     def _settled(self, outputs: list[Polynomial]) -> tuple[Assignments, list[sympy.Expr]]:
-        """The values that the outputs need; those that need no name are written out."""
+        """The values that the outputs need; those that need no name are substituted."""
         pages = _Pages(self, outputs)
         if not self.rough:
             pages.settle(self._fixed)
@@ -243,7 +242,7 @@ class Sheet:
         ]
 
     def replaced(self, value: Polynomial, slot: int, by: Polynomial) -> Polynomial | None:
-        """The value with a polynomial in place of this letter; None if it would be long."""
+        """The value with a polynomial in place of this letter; None if the result would be long."""
         powers: dict[int, dict[int, complex]] = {}
         for key, factor in value.terms.items():
             power = self.ring.exponent(key, slot)
@@ -292,7 +291,7 @@ class _Pages:
                 pending += self._parts(every[page])[0]
 
     def settle(self, fixed: set[int]) -> None:
-        """Write out each value whose removal makes the list no longer, except those with fixed
+        """Substitute each value whose removal does not lengthen the list, except those with fixed
         names."""
         tried: dict[int, list[int]] = {}
         changed = True

@@ -482,7 +482,7 @@ def _gathered(form: Sum) -> sympy.Expr:
 
 
 def _may_factor(form: Sum) -> bool:
-    """Can the sum be a product? This is tested at integer points, much faster than by factoring.
+    """Can the sum be a product? Testing this at integer points is much faster than factoring.
 
     Let x be a letter of the lowest degree. A x + B is a product only if A and B have a common
     factor; A x² + B x + C only if A, B and C have one, or B² - 4 A C is a square.

@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 
 from ..formulations.terms import ACCELERATED, TURNING
-from .document import Document, Equation, Formula, Section, step
+from .document import Document, Equation, Formula, Section, is_nothing, step
 from .names import Names
 
 PRODUCT = "C_"
@@ -38,7 +38,7 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
                     for symbol, value in model.intermediates
                     if not str(symbol).startswith(PRODUCT)
                 ],
-                words="D2_… are those of D's second column: at qdd = (0, 1, 0, …) alone",
+                words="D2_… are those of D's second column, for qdd = (0, 1, 0, …) alone",
             )
         )
     torques = zip(model.joint_names, model.torques, strict=True)
@@ -52,7 +52,7 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
             ),
         ),
         *(
-            Section(title, equations=list(entries(name, values)), zeros=_is_nothing(values))
+            Section(title, equations=list(entries(name, values)), zeros=is_nothing(values))
             for title, name, values in parts(model)
         ),
     ]
@@ -66,10 +66,6 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
         if symbol in shown
     }
     return Document(model.title, sections, names, parameters, model.notes)
-
-
-def _is_nothing(values: sympy.Matrix) -> bool:
-    return all(entry == 0 for entry in values)
 
 
 def _law(model: Any) -> tuple[str, str]:
@@ -95,7 +91,7 @@ def parts(model: Any) -> list[tuple[str, str, sympy.Matrix]]:
         found.append(("Coriolis matrix C", "C", model.C))
     if "gravity" in model.terms:
         found.append(("Gravity g", "g", model.g))
-    if "friction" in model.terms and not _is_nothing(model.friction):
+    if "friction" in model.terms and not is_nothing(model.friction):
         found.append(("Friction F", "F", model.friction))
     return found
 
@@ -107,7 +103,7 @@ def entries(name: str, values: sympy.Matrix) -> Iterator[Equation]:
         name: the name of the matrix.
         values: the matrix.
     """
-    if _is_nothing(values):
+    if is_nothing(values):
         yield Equation(Formula(name, name), values)
         return
     single = values.shape[1] == 1

@@ -61,7 +61,7 @@ class Recording:
             values: the recorded values that are wanted.
             names: the names of these values.
             kept: intermediates by name; those that occur in the values are assigned to these names.
-            met: the same, but they are written out where that is no longer.
+            met: the same, but they are substituted where this does not lengthen the list.
             basis: see `Writer`.
         """
         program = self._recorder.program([*values, *kept.values(), *met.values()])

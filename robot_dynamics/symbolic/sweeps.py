@@ -11,9 +11,9 @@ import sympy
 
 from ..scalar import Array, array
 from .document import Equation, Formula, Section, step
-from .lettered import Lettered
 from .names import entry_names
 from .polynomial import Polynomial, Ring
+from .polynomial_model import PolynomialModel
 
 WRITTEN_OUT = 2
 """Largest number of terms of an entry that is inserted in later results; a longer one is used by
@@ -121,7 +121,10 @@ class Notes:
 
 
 def sweeps(
-    model: Lettered, formulation: str, names: Sequence[str], write: Callable[[Any], sympy.Expr]
+    model: PolynomialModel,
+    formulation: str,
+    names: Sequence[str],
+    write: Callable[[Any], sympy.Expr],
 ) -> list[Section]:
     """The sections of each sweep, then of the torques in terms of the sweeps' results.
 

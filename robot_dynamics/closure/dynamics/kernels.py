@@ -19,6 +19,7 @@ from ...formulations.layout import Layout, Recompile, friction_fields, law_value
 from ...inputs import as_floats
 from ...mechanism import Friction
 from ...mechanism.base_parameters import Moments
+from ...mechanism.mechanism import inertia_matrix
 from ...scalar import Array, Floats, array, zeros
 from .control_model import ClosedModel
 from .platform import platform_links
@@ -70,8 +71,7 @@ class ParameterVector:
 
     def filled(self, p: Array) -> Subsystems:
         """The subsystems with these parameters (size,), of any scalar."""
-        m, hx, hy, hz, xx, yy, zz, xy, xz, yz = p[3:13]
-        inertia = array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        m, hx, hy, hz, *moments = p[3:13]
         tree = self._legs.filled(p[self._before :])
         rest = iter(p[13 : self._before])
         laws = {
@@ -87,7 +87,7 @@ class ParameterVector:
         return replace(
             self._parts,
             gravity_vector=p[:3],
-            body=Moments(m, array([hx, hy, hz]), inertia),
+            body=Moments(m, array([hx, hy, hz]), inertia_matrix(*moments)),
             legs=replace(self._parts.legs, mechanism=replace(tree, links=links)),
         )
 

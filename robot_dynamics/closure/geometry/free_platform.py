@@ -19,6 +19,7 @@ import numpy as np
 
 from ...formulations.kinematics import poses
 from ...mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
+from ...mechanism.mechanism import new_name
 from ...scalar import Array, Floats, Scalar, array, atan, cross, rotation_to, sqrt
 from .constraints import Constraints
 
@@ -90,17 +91,17 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
 
     # the leg ends in a link without a body, which follows the platform's orientation
     at_leg, at_platform = places.frames(kind, carriers)
-    ghost = Link(_new(f"{top.name} of its leg", links_taken), top.parent, hinge)
+    ghost = Link(new_name(f"{top.name} of its leg", links_taken), top.parent, hinge)
     leg_end = carriers[-1].parent
     position = Loop(
-        _new(hinge.name, loops_taken),
+        new_name(hinge.name, loops_taken),
         kind,
         Attachment(leg_end, places.of(leg_end).inverse() @ at_leg),
         Attachment(top.name, places.of(top.name).inverse() @ at_platform),
     )
     here = places.of(top.name).inverse() @ at_platform
     orientation = Loop(
-        _new(f"{hinge.name}'", loops_taken),
+        new_name(f"{hinge.name}'", loops_taken),
         f"not {kind}",
         Attachment(ghost.name, here),
         Attachment(top.name, here),
@@ -110,10 +111,10 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
     upright = Pose(axes, reference.translation)
     carriages, coordinates, parent, origin = [], [], mechanism.base, upright
     for name, kind_, axis in _carriages(planar):
-        joint = _new(f"{mechanism.platform} {name}", joints_taken)
+        joint = new_name(f"{mechanism.platform} {name}", joints_taken)
         coordinates.append(joint)
         carriage = Joint(joint, kind_, origin=origin, axis=axis)
-        carriages.append(Link(_new(joint, links_taken), parent, carriage))
+        carriages.append(Link(new_name(joint, links_taken), parent, carriage))
         parent, origin = carriages[-1].name, Pose()
     tail = upright.inverse() @ places.of(top.name)
     last = replace(carriages.pop().joint, tail=tail)
@@ -286,14 +287,6 @@ def _from_leg(mechanism: Mechanism, top: Link, loop: Loop) -> Loop:
         return Attachment(end.link, end.pose @ flip)
 
     return replace(loop, predecessor=turned(loop.successor), successor=turned(loop.predecessor))
-
-
-def _new(name: str, taken: set[str]) -> str:
-    """The name, with primes added until it is new; it is then added to `taken`."""
-    while name in taken:
-        name += "'"
-    taken.add(name)
-    return name
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls kernels from Python with as little as possible in between.
+/* Calls kernels from Python with as little overhead as possible.
  *
- * Caller(sizes, shape, parameters, otherwise) is a function of len(sizes) vectors. With `single` =
- * address of a kernel, set once, a call with plain float64 arrays of the right lengths runs it and
- * returns a new array of `shape`. With `rows` = (address of a batch kernel, most), set once, a call
- * takes up to `most` rows of states: arrays (count, size), results (count, …). Anything else goes to
- * the Python function `otherwise`. `out=` takes the result where it is a plain array of its own of
- * that shape. `parameters` is the kernel's last vector; it never changes.
+ * Caller(sizes, shape, parameters, otherwise) is a function of len(sizes) vectors. Once `single` is
+ * set to the address of a kernel, a call with plain float64 arrays of the right lengths runs it and
+ * returns a new array of `shape`. Once `rows` is set to (address of a batch kernel, most), a call
+ * also accepts up to `most` rows of states: arrays (count, size), results (count, …). All other
+ * calls go to the Python function `otherwise`. The result is written to `out=` if this is a plain
+ * array of the right shape that shares no memory with the arguments. `parameters` is the kernel's
+ * last vector; it never changes.
  *
  * rows(address, states, parameters, out, threads) runs a batch kernel over the rows of arrays,
  * without the interpreter lock.
  *
- * Forwarding is a base class whose instances hold a `_target`. Of a class of its own that went through
- * shortened(class), a call with q, qd, qdd (and, of a Caller, `out=`) goes straight to the target;
- * every other call, and that of an instance without one, goes to the class's own `__call__`.
+ * Forwarding is a base class whose instances hold a `_target`. For a derived class that was passed to
+ * shortened(class), a call with q, qd, qdd (and `out=` if the target is a Caller) goes straight to
+ * the target; all other calls, and those of instances without a target, go to `__call__`.
  *
- * closing(handle) is an object with which the library of this handle goes: when it is freed, so
- * after every finaliser of what is freed with it. */
+ * closing(handle) returns an object that closes the library of this handle when it is freed, hence
+ * after all finalisers of objects that are freed with it. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@
 #include <pthread.h>
 
 #ifndef BUILT_FROM
-#define BUILT_FROM "" /* when it is built with the package: the hash of this text */
+#define BUILT_FROM "" /* if it is built with the package: the hash of this file */
 #endif
 #define STATES 3 /* q, qd, qdd: the arguments of a plain call */
 #define MOST_VECTORS 8
@@ -53,7 +54,7 @@ typedef struct {
     vectorcallfunc call;
     single_kernel single; /* NULL until it is set */
     batch_kernel rows;
-    npy_intp most; /* rows that it is given here; written after `rows`, and read before */
+    npy_intp most; /* the most rows that `rows` is called with here; written after it, read before */
     Py_ssize_t vectors;
     npy_intp sizes[MOST_VECTORS];
     int axes;
@@ -64,7 +65,7 @@ typedef struct {
 
 static int is_plain(PyObject *x, int axes)
 {
-    if (!PyArray_CheckExact(x)) /* a subclass may mean more than its numbers: a mask, a unit */
+    if (!PyArray_CheckExact(x)) /* a subclass may carry more than numbers: a mask, a unit */
         return 0;
     PyArrayObject *a = (PyArrayObject *)x;
     return PyArray_TYPE(a) == NPY_DOUBLE && PyArray_NDIM(a) == axes
@@ -77,7 +78,7 @@ static int overlap(PyArrayObject *a, PyArrayObject *b)
     return x < y + PyArray_NBYTES(b) && y < x + PyArray_NBYTES(a);
 }
 
-/* Can a result of this shape be written here, while the arguments are read? */
+/* Can a result of this shape be written to `out` while the arguments are read? */
 static int takes_result(Caller *self, PyObject *out, int axes, const npy_intp *shape,
                         PyObject *const *arguments)
 {
@@ -100,7 +101,7 @@ static PyObject *caller_call(PyObject *object, PyObject *const *arguments, size_
     PyObject *out = NULL;
     if (PyVectorcall_NARGS(flags) != self->vectors || !self->vectors)
         goto otherwise;
-    int many = is_plain(arguments[0], 2); /* else one */
+    int many = is_plain(arguments[0], 2); /* a batch, not one state */
     npy_intp shape[MOST_AXES + 1] = {many ? PyArray_DIM((PyArrayObject *)arguments[0], 0) : 1};
     memcpy(shape + 1, self->shape, sizeof self->shape);
     single_kernel single = many ? NULL : __atomic_load_n(&self->single, __ATOMIC_RELAXED);
@@ -244,7 +245,7 @@ typedef struct {
 
 static PyObject *text_call, *text_out;
 
-/* The target, or NULL: a reference of the caller's own, since another thread may replace it. */
+/* A new reference to the target, as another thread may replace it; or NULL. */
 static PyObject *target_of(PyObject *object)
 {
     PyObject *target;
@@ -263,7 +264,7 @@ static PyObject *forwarding_call(PyObject *object, PyObject *const *arguments, s
         && (!names
             || (PyTuple_GET_SIZE(names) == 1 && PyTuple_GET_ITEM(names, 0) == text_out
                 && target && Py_TYPE(target) == &caller_type));
-    /* before Python 3.12 a class whose __call__ was replaced still comes here */
+    /* before Python 3.12, calls of a class whose __call__ was replaced still arrive here */
     if (target && plain && Py_TYPE(object)->tp_call == PyVectorcall_Call) {
         PyObject *result = PyObject_Vectorcall(target, arguments, flags, names);
         Py_DECREF(target);
@@ -330,7 +331,7 @@ static int set_target(PyObject *self, PyObject *value, void *closure)
 }
 
 static PyGetSetDef forwarding_attributes[] = {
-    {"_target", get_target, set_target, "What plain calls go to; None: the class's own.", NULL},
+    {"_target", get_target, set_target, "The target of plain calls; None: `__call__`.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -346,7 +347,7 @@ static PyTypeObject forwarding_type = {
     .tp_getset = forwarding_attributes,
 };
 
-/* A class whose __call__ is replaced, and one derived from it, are called by Python's own way. */
+/* If __call__ of the class or of a derived class is replaced, Python calls it as usual. */
 static PyObject *shortened(PyObject *module, PyObject *class)
 {
     (void)module;
@@ -451,8 +452,8 @@ static PyObject *closing(PyObject *module, PyObject *handle)
 
 static PyMethodDef functions[] = {
     {"rows", rows, METH_VARARGS, "Run a batch kernel over the rows of arrays."},
-    {"shortened", shortened, METH_O, "The class, its plain calls forwarded."},
-    {"closing", closing, METH_O, "An object with which a library goes."},
+    {"shortened", shortened, METH_O, "The class, with plain calls forwarded to the target."},
+    {"closing", closing, METH_O, "An object that closes a library when it is freed."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several states at once: GCC's and Clang's vector types, and sine and cosine of them.
  *
- * LANES is as wide as the machine's registers. With FEW_LANES it stops at four: for a few angles
- * of one state the way through memory into the widest registers costs more than they save. */
+ * LANES is as wide as the machine's registers, or at most four with FEW_LANES: for the few angles
+ * of a single state, moving them through memory into the widest registers costs more than it saves. */
 
-/* of the C library; its headers take longer to read than all else that is read here */
+/* of the C library; reading its headers would take longer than everything else */
 double sin(double), cos(double), tanh(double), exp(double), sqrt(double), atan(double);
 #define memcpy __builtin_memcpy
 #define memcmp __builtin_memcmp
@@ -23,7 +23,7 @@ typedef double lanes __attribute__((vector_size(8 * LANES)));
 typedef long long masks __attribute__((vector_size(8 * LANES)));
 
 #define ALWAYS static inline __attribute__((always_inline, unused))
-/* before a loop over lanes: what is indexed then stays in registers (Clang does so by itself) */
+/* precedes a loop over lanes, to keep indexed values in registers (Clang does so by itself) */
 #ifdef __clang__
 #define UNROLLED
 #else
@@ -45,7 +45,7 @@ ALWAYS lanes all(double x)
 #else
 #define SHUFFLED(a, b, ...) __builtin_shuffle(a, b, (masks){__VA_ARGS__})
 #endif
-/* of a pair that is `apart` places apart, its blocks of that length are exchanged crosswise */
+/* exchange off-diagonal blocks of this size between rows that are `apart` places apart */
 #define EXCHANGED(apart, low, high)                                              \
     UNROLLED                                                                      \
     for (int i = 0; i < LANES; i++)                                               \
@@ -56,7 +56,7 @@ ALWAYS lanes all(double x)
         }
 #define THESE(...) __VA_ARGS__
 
-/* A square of lanes, rows for columns. */
+/* Transpose a square of lanes in place. */
 ALWAYS void transposed(lanes *t)
 {
 #if LANES == 8
@@ -71,8 +71,8 @@ ALWAYS void transposed(lanes *t)
 #endif
 }
 
-/* Values from..to, one state a lane, into rows of `width` values, one state a row. `zero`, if
- * there is one, tells the values that are always zero. */
+/* Store values from..to, with one state per lane, in rows of `width` values, with one state per
+ * row. `zero`, unless it is null, marks the values that are always zero. */
 static __attribute__((noinline, unused)) void store_rows(const lanes *values, double *rows,
                                                          long count, long width, long from,
                                                          long to, const char *zero)
@@ -94,7 +94,7 @@ static __attribute__((noinline, unused)) void store_rows(const lanes *values, do
             rows[k * width + j] = values[j][k];
 }
 
-/* Whole rows become nan where a lane of `doubt` is. */
+/* Set each row whose lane of `doubt` is nan entirely to nan. */
 ALWAYS void spoil_rows(lanes doubt, double *rows, long count, long width)
 {
     for (int k = 0; k < LANES && k < count; k++)
@@ -103,7 +103,7 @@ ALWAYS void spoil_rows(lanes doubt, double *rows, long count, long width)
                 rows[k * width + j] = doubt[k];
 }
 
-/* -1, 0 or 1; nan of nan */
+/* -1, 0 or 1; nan for nan */
 ALWAYS double sign(double x)
 {
     return x > 0 ? 1.0 : x < 0 ? -1.0 : x;
@@ -138,8 +138,8 @@ static __attribute__((noinline, unused)) void sincos_far(lanes x, masks near, la
 }
 
 /* Sine and cosine within 3 units in the last place. Up to FAR the angle is reduced by multiples of
- * pi/2 in three parts (Cody and Waite; two of 33 bits, so that their multiples are exact); further
- * out, and for inf and nan, the C library does it. The polynomials on [-pi/4, pi/4] are fdlibm's. */
+ * pi/2 in three parts (Cody and Waite; two of 33 bits, so that their multiples are exact); beyond
+ * it, and for inf and nan, the C library is used. The polynomials on [-pi/4, pi/4] are fdlibm's. */
 #define FAR 1.0e6
 
 ALWAYS void sincos_lanes(lanes x, lanes *s, lanes *c)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MuJoCo as the robot: efforts in, positions and rates out. For demos, benchmarks and tests.
+// A robot simulated by MuJoCo: efforts in, positions and rates out. For demos, benchmarks and tests.
 //
 // Hardware parameters: model (an .mjb file), timestep (s, of the integrator), log (a CSV file: time,
 // then q, qd and effort of each joint, then the system's time of reading and the time from reading to
@@ -100,7 +100,7 @@ public:
   return_type write(const rclcpp::Time &, const rclcpp::Duration & period) override
   {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - read_;
-    bool has_brakes_on = false;  // until somebody commands all joints
+    bool has_brakes_on = false;  // until all joints are commanded
     if (log_) std::fprintf(log_, "%.4f", data_->time);
     for (const auto & joint : joints_) {
       const double effort =

@@ -85,8 +85,8 @@ class Base:
             self._rates = rates
             raise IncompleteError(
                 "no angular acceleration yet",
-                "it is derived from the angular velocity (base_angular_acceleration: derive): not "
-                "enough samples yet",
+                "it is derived from the angular velocity (base_angular_acceleration: derive), and "
+                "there are not enough samples yet",
             )
         # the reading of an accelerometer due to gravity alone, -g
         weight = np.zeros(3) if up is None else gravity * up
@@ -125,7 +125,7 @@ class Base:
     def _time(self, source: str, header: Any, model: Model, settings: Settings, now: int) -> int:
         if not model.moved:
             raise RefusedError(
-                "base stands still",
+                "fixed base",
                 "the description has no `base_motion`; declare it there, or set moving_base to "
                 "always",
             )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import listed, shown
 from ...mechanism import Mechanism, Pose
-from ...scalar import Floats
+from ...scalar import Floats, rotation_quaternion
 from .refusal import RefusedError
 from .stamps import nanoseconds
 
@@ -21,8 +21,8 @@ HARDEST = 16 * 9.81
 """m/s²: the range of most accelerometers"""
 
 LEAST_SHARE = 0.2
-"""The smallest plausible reading of an accelerometer as a fraction of gravity. If it reads less,
-the driver has subtracted gravity, its unit is g, or the base is falling"""
+"""The smallest plausible reading of an accelerometer, as a fraction of gravity. If it reads less,
+the driver has subtracted gravity, the unit is g, or the base is falling"""
 
 UNIT = 1e-3
 """How far the norm of a quaternion may differ from one"""
@@ -86,7 +86,7 @@ def read_imu(
         size, least = math.hypot(*felt.tolist()), LEAST_SHARE * gravity
         if size < least:
             raise RefusedError(
-                "no gravity in it",
+                "no gravity",
                 f"linear_acceleration of {size:.6g} m/s², expected at least {least:.3g}: an "
                 "accelerometer at rest measures gravity (REP 145); let its driver include it",
             )
@@ -148,7 +148,8 @@ def read_motion(message: Any, mechanism: Mechanism, most_spin: float) -> Prescri
     if message.header.frame_id == mechanism.base:
         raise RefusedError(
             "wrong frame",
-            f"header.frame_id is {shown(mechanism.base)}, the base itself, expected the frame in",
+            f"header.frame_id is {shown(mechanism.base)}, the base itself, expected the frame in "
+            "which it moves",
         )
     points = message.points
     if len(points) != 1 or nanoseconds(points[0].time_from_start):
@@ -185,16 +186,11 @@ def _rotation(name: str, value: Any) -> Floats:
     norm = math.sqrt(float(q @ q))
     if not abs(norm - 1.0) <= UNIT:
         raise RefusedError(
-            "no rotation", f"{name} is {q.tolist()}, with norm {norm:g}, expected a unit quaternion"
+            "invalid rotation",
+            f"{name} is {q.tolist()}, with norm {norm:g}, expected a unit quaternion",
         )
-    x, y, z, w = (q / norm).tolist()
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    x, y, z, w = q.tolist()
+    return rotation_quaternion(w, x, y, z)
 
 
 def check_size(name: str, vector: Floats, most: float, unit: str) -> None:

@@ -84,7 +84,7 @@ class Commands:
             raise IncompleteError(
                 "no accelerations yet",
                 "they are derived from the velocities of a stream of points "
-                "(missing_accelerations: derive): not enough samples yet",
+                "(missing_accelerations: derive), and there are not enough samples yet",
             )
         self.pending = motion
         self.at = now
@@ -141,7 +141,7 @@ class Commands:
         return self.phase in ("finished", "timeout", "interrupted")
 
     def lapse(self, time: int, now: int, settings: Settings) -> None:
-        """End commands that have waited too long or were over for longer than `command_timeout`.
+        """End commands that have waited too long or ended more than `command_timeout` ago.
 
         Args:
             time: the time of the newest state, ns.

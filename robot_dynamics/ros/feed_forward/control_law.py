@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control law: feed-forward torques of a desired state, with feedback if gains are set.
 
-τ = model(q, q̇, q̈_d) − Σ Jᵀ w + K_p (q_d − q) + K_d (q̇_d − q̇)
+τ = model(q, q̇, q̈_d) - Σ Jᵀ w + K_p (q_d - q) + K_d (q̇_d - q̇)
 
-q and q̇ are the measured or the desired ones. The base moves as it does now, but torques that are
-held after the node stops are computed for a base at rest. With more motors than degrees of
-freedom, the torques are those of least norm.
+q and q̇ are the measured or the desired ones. The base has its current motion, except for torques
+that are held after the node stops, which are computed for a base at rest. With more motors than
+degrees of freedom, the torques are those of least norm.
 """
 
 from __future__ import annotations

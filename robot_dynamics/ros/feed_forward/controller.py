@@ -6,7 +6,7 @@
     wrenches ─→ Wrenches ─┤
     base ─────→ Base ─────┘
 
-Each input is checked by its own class; this module decides what happens when something ends.
+Each input is checked by its own class; this module decides what happens when a motion ends.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class FeedForward:
             self.tally.refuse("command", error)
 
     def wrench(self, message: Any, now: int) -> str | None:
-        """Handle a WrenchStamped, an external wrench on a link; see `Model.taken_by`.
+        """Handle a WrenchStamped, an external wrench on a link; see `Model.wrench_torques`.
 
         Returns:
             its link if a model must be built for it first, else None.
@@ -320,7 +320,7 @@ class FeedForward:
         self._time = time
         try:
             if model.sensors is not None:
-                self._believe(model)
+                self._correct_readings(model)
             if commands.pending is not None:
                 commands.begin(time, now, settings.max_age, lambda: self._start(model, time, now))
             motion = commands.motion
@@ -332,7 +332,7 @@ class FeedForward:
             desired = motion.at(time + int(settings.lookahead * SECOND))
             return self._published(self._law.following(model, settings, desired, now), time, now)
         except ClosureError as error:
-            # the torques that the controllers downstream hold belong to a motion into a singularity
+            # the controllers downstream hold the torques of a motion into a singularity
             self.tally.refuse("torques", error)
             return self._stopped(now)
         except RobotDynamicsError as error:
@@ -342,11 +342,11 @@ class FeedForward:
             self.tally.refuse("torques", error)
             return None
 
-    def _believe(self, model: Model) -> None:
+    def _correct_readings(self, model: Model) -> None:
         """Replace readings that are missing or distrusted by solved values."""
         assert model.sensors is not None
         states = self.states
-        states.q, states.qd = model.believed(states.q, states.qd)
+        states.q, states.qd = model.corrected(states.q, states.qd)
         for event, text in model.sensors.news():
             self.tally.note("sensors", event, text)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on commands and torques: whatever the robot and the trajectory do not justify is
+"""Bounds on commands and torques: those that the robot and the trajectory do not justify are
 refused."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OVERSHOOT = 1.1
 """Factor on the velocity limit: splines through points at the limit slightly exceed it"""
 
 IMPLAUSIBLE = 2.0
-"""Factor on the velocity limit: no real motion comes near it, so such a reading is distrusted"""
+"""Factor on the velocity limit: no real motion is so fast, so such a reading is not trusted"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class CommandLimits:
         if (accelerations > self.accelerations).any():
             k = int(np.argmax(accelerations > self.accelerations))
             raise RefusedError(
-                "too quick",
+                "acceleration too high",
                 f"{joints[k]!r} would accelerate at {accelerations[k]:.6g} rad/s² (or m/s²), "
                 f"expected at most max_acceleration = {self.accelerations:g}",
             )
@@ -114,7 +114,7 @@ def check_torques(
         k = int(np.argmax(~(np.abs(torques) <= bound)))
         j = int(np.argmax(np.abs(qd) / fastest))
         raise RefusedError(
-            "beyond the robot",
+            "implausible torque",
             f"torque of {model.outputs[k]!r} would be {torques[k]:.6g} with {model.read[j]!r} "
             f"measured at {qd[j]:.6g} rad/s (or m/s), expected at most {bound[k]:.6g}, with "
             f"velocities up to {fastest[j]:.3g}; check the sensor, or set velocity_limits",
@@ -135,11 +135,11 @@ def check_added(model: Model, largest: float, q: Floats, added: Floats, what: st
     Raises:
         RefusedError: they are larger.
     """
-    bound = model.reach(q, largest)
+    bound = model.required_torques(q, largest)
     if not (np.abs(added) <= bound).all():
         k = int(np.argmax(~(np.abs(added) <= bound)))
         raise RefusedError(
-            "beyond the robot",
+            "implausible torque",
             f"{what} would add {added[k]:.6g} N·m (or N) to the torque of {model.outputs[k]!r}, "
             f"limit {bound[k]:.6g} (gravity plus max_acceleration = {largest:g})",
         )
@@ -155,9 +155,10 @@ def unlimited(model: Model) -> str:
     largest = settings.max_acceleration
     bound = "their torques are not limited (max_acceleration is 0)"
     if largest:
-        reach = dict(zip(model.outputs, model.reach(model.home, largest), strict=True))
+        required = model.required_torques(model.home, largest)
+        known = dict(zip(model.outputs, required, strict=True))
         bound = (
             f"their torques are limited only through max_acceleration = {largest:g} (at home: "
-            f"{listed(f'{reach[name]:.4g}' for name in names)} N·m or N)"
+            f"{listed(f'{known[name]:.4g}' for name in names)} N·m or N)"
         )
     return f"no effort limit is known for {listed(names)}: {bound}; set effort_limits"

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import listed
+from .derivative import MOST_SOURCES
 from .joint_states import Fill, JointStateReader, places
 from .refusal import IncompleteError, RefusedError
 from .stamps import FORGET_AFTER, SECOND, check_age, out_of_order
-
-MOST_SOURCES = 100
-"""Number of sources whose names are remembered: each may send any subset of the joints"""
 
 
 class Merging:

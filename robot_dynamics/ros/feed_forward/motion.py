@@ -331,7 +331,7 @@ def _setpoint(
             if values is None:
                 raise RefusedError(
                     f"no {what}",
-                    f"a single point carries no {what}, which feedback commanded and gains need",
+                    f"a single point carries no {what}, which gains and feedback: commanded need",
                 )
     rates = np.zeros(len(joints)) if qd is None else np.abs(qd)
     limits.check(joints, rates, np.abs(qdd))

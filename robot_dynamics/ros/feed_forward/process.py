@@ -7,9 +7,9 @@
     Draft            ──→   reads the description, compiles the kernels into the cache
                      ←──   its messages, then the mechanism, or why there is none
 
-The process ends after its answer. It is killed, together with the compilers it has started, when
-its time is up, when its answer is no longer needed, and when the process that started it ends for
-any reason, which closes that side of the connection.
+The process ends after its answer. It is killed, together with the compilers it has started, if it
+takes too long, if its answer is no longer needed, or if the process that started it ends for any
+reason, which closes that side of the connection.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Residual:
         constant: float,
         known: Floats | float = 0.0,
     ) -> None:
-        """Take another state into account.
+        """Update the residual with another state.
 
         Args:
             states: the newest state, with measured torques.

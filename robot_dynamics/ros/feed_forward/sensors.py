@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitors the sensors on passive joints of a closed mechanism, and ignores faulty ones."""
+"""Monitors the sensors on passive joints of a mechanism with loops, and ignores faulty ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Sensors:
         self._monitor.reset()
         self.verdict = None
 
-    def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
+    def corrected(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         """q, qd with readings that are missing or not trusted replaced by solved values.
 
         Args:

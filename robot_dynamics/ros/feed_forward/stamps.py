@@ -10,8 +10,8 @@ from .refusal import RefusedError
 SECOND = 1_000_000_000
 
 FORGET_AFTER = SECOND
-"""ns without an accepted message, after which an earlier stamp means a restart (of a recording that
-is played again, or of a simulator that was reset), not a late message"""
+"""ns without an accepted message after which an earlier stamp means a restart (a recording played
+again, or a simulator that was reset), not a late message"""
 
 
 FAR_AHEAD = 60 * SECOND

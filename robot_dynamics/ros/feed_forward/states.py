@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot's state: incoming joint states, checked and, if they come in parts, combined."""
+"""The robot's state: incoming joint states, checked and, if they come in parts, merged."""
 
 from __future__ import annotations
 

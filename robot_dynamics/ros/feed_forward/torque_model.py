@@ -27,7 +27,8 @@ ENDLESS = 1e150
 """N·m or N: no torque reaches this"""
 
 WITHIN = 1.0 - 1e-9
-"""Bound on the norm of torques relative to their limits: below it, rounding hides no excess"""
+"""Bound on the norm of torques relative to their limits: below it, no torque exceeds its limit
+despite rounding errors"""
 
 
 @dataclass(frozen=True)
@@ -216,11 +217,11 @@ class Model:
         q = self.dynamics.home
         self._torques(q, np.zeros_like(q), np.zeros_like(q), self._base())
         if self.sensors is not None:
-            self.believed(q[self._read], np.zeros_like(q))
+            self.corrected(q[self._read], np.zeros_like(q))
             self.at_rest(q[self._read])
             self.sensors.reset()
-        self._taken(q, dict.fromkeys(self.spec.pushed, np.zeros(6)))
-        self.reach(q[self._read], 1.0)
+        self._wrench_torques(q, dict.fromkeys(self.spec.pushed, np.zeros(6)))
+        self.required_torques(q[self._read], 1.0)
         self.shared(q[self._read], np.zeros(len(self.joints)))
         # batches: for trajectories, and for the last torques from the watchdog's thread
         two = np.tile(q[self._read], (2, 1))
@@ -305,7 +306,7 @@ class Model:
         if not settings.measured:
             raise wrong(InputError, gains, value, "none: feedback commanded measures no error")
         if settings.side != "joint":
-            raise wrong(InputError, gains, value, "none: they are of joints; set side to joint")
+            raise wrong(InputError, gains, value, "none: gains are for joints; set side to joint")
         none = np.zeros(len(self.joints))
         return Feedback(none if p is None else p, none if d is None else d, self.periodic)
 
@@ -388,7 +389,7 @@ class Model:
         ours, theirs = self.spec.mechanism, other.spec.mechanism
         return ours is theirs or _kinematics(ours) == _kinematics(theirs)
 
-    def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
+    def corrected(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         """q, qd (k,) of `read`, with readings that are missing or not trusted replaced by solved
         values.
 
@@ -402,9 +403,9 @@ class Model:
         if self.sensors is None:
             return q, qd
         if self._in_order:
-            return self.sensors.believed(q, qd)
+            return self.sensors.corrected(q, qd)
         self._q[self._read], self._qd[self._read] = q, qd
-        q, qd = self.sensors.believed(self._q, self._qd)
+        q, qd = self.sensors.corrected(self._q, self._qd)
         return q[self._read], qd[self._read]
 
     def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
@@ -481,7 +482,7 @@ class Model:
         S = closed.on_motors(closed.configuration(self._q))[:, : len(by_driving)]
         return np.asarray((S @ by_driving)[self._out])
 
-    def taken_by(self, wrenches: Mapping[str, Floats], q: Floats) -> Floats:
+    def wrench_torques(self, wrenches: Mapping[str, Floats], q: Floats) -> Floats:
         """The contribution (m,) of external wrenches to the torques of `outputs`, N·m or N.
 
         Args:
@@ -495,9 +496,9 @@ class Model:
         """
         self._q[self._read] = q
         ready = {link: each for link, each in wrenches.items() if link in self.spec.pushed}
-        return self._taken(self._q, ready)
+        return self._wrench_torques(self._q, ready)
 
-    def _taken(self, q: Floats, wrenches: Mapping[str, Floats]) -> Floats:
+    def _wrench_torques(self, q: Floats, wrenches: Mapping[str, Floats]) -> Floats:
         if not wrenches:
             return np.zeros(len(self.outputs))
         # -Σ Jᵀ w
@@ -568,7 +569,7 @@ class Model:
         self.fastest(times, acceleration)
         return math.hypot(*qd.tolist()) <= self._fastest[2]
 
-    def reach(self, q: Floats, acceleration: float) -> Floats:
+    def required_torques(self, q: Floats, acceleration: float) -> Floats:
         """The largest torques (m,) that the robot and its payload need, at rest and at
         accelerations up to `acceleration`, N·m or N; infinity for outputs that need none.
 

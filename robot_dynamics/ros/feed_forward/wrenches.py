@@ -96,7 +96,7 @@ class Wrenches:
         return link
 
     def torques(self, model: Model, q: Floats, now: int, settings: Settings) -> Floats:
-        """The wrenches' contribution (m,) to the torques, N·m or N; see `Model.taken_by`.
+        """The wrenches' contribution (m,) to the torques, N·m or N; see `Model.wrench_torques`.
 
         A wrench that exceeds what the joints can need is dropped and logged.
 
@@ -114,11 +114,11 @@ class Wrenches:
             self._unchecked.discard(link)
             if settings.max_acceleration and link in self.on:
                 self._check(link, model, q, settings.max_acceleration)
-        return model.taken_by({link: wrench.value for link, wrench in self.on.items()}, q)
+        return model.wrench_torques({link: wrench.value for link, wrench in self.on.items()}, q)
 
     def _check(self, link: str, model: Model, q: Floats, largest: float) -> None:
         with np.errstate(all="ignore"):
-            added = model.taken_by({link: self.on[link].value}, q)
+            added = model.wrench_torques({link: self.on[link].value}, q)
         try:
             check_added(model, largest, q, added, f"the wrench on {shown(link)}")
         except RefusedError as error:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .short import Writer
 from .symbolic_parameters import Letters, Task, symbolic_mechanism
 
 
-class Lettered:
+class PolynomialModel:
     """The equations of a tree as polynomials, which `writer` converts to SymPy expressions."""
 
     def __init__(self, task: Task):
@@ -62,11 +63,8 @@ class Lettered:
         rates = {self.ring.slot(x) for x in (*self.qd, *self.qdd)}
         return array(_without(tau, rates) for tau in self._torques)
 
-    def _sum(self, function: Any) -> Array:
-        total: Array = function(self.equations[0])
-        for each in self.equations[1:]:
-            total = total + function(each)
-        return total
+    def _sum(self, function: Callable[[Equations], Array]) -> Array:
+        return reduce(add, map(function, self.equations))
 
     def local(self, model: str) -> list[tuple[int, Array]]:
         """(index of the parent, pose (4, 4) of the link's frame in its parent's) of each link of
@@ -95,13 +93,12 @@ class Lettered:
             S, s = tree.coordinates()
             here = lagrange_euler.steps(tree, S @ self.q + s)
             found = here if found is None else _both(found, here)
-        if found is None:
-            raise AssertionError("there is always a first layer")
+        assert found is not None
         return found
 
 
 def _before(polynomial: Any, letter: Polynomial) -> Any:
-    """The factor of a letter in a polynomial that is linear in it."""
+    """The factor of a letter in a polynomial that is linear in this letter."""
     if not isinstance(polynomial, Polynomial):
         return 0.0
     ring, slot = polynomial.ring, letter.ring.slot(letter)
@@ -177,9 +174,8 @@ def layers(mechanism: Mechanism, rotors: str = "full") -> list[Mechanism]:
 
 
 def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
-    """The mechanism with centres of mass measured from the joint: one letter for a1 + c_x1, if the
-    link's DH frame is at its far end. Squares of the sum then stay squares.
-    """
+    """The mechanism with centres of mass measured from the joint, with one letter for a1 + c_x1 if
+    the link's DH frame is at its far end: squares of this sum then stay squares."""
 
     def link(old: Link) -> Link:
         tail = old.joint.tail
@@ -190,7 +186,7 @@ def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
             return old
         total = writer.plain(a + c)
         if not total.is_Add or not {*total.args} >= {writer.plain(a), writer.plain(c)}:
-            return old  # with the description's own names the sum is shorter
+            return old  # the sum is shorter in the description's own symbols
         letter = writer.ring.letter("parameter", total)
         center = array([letter - a, *old.inertial.center_of_mass[1:]])
         return replace(old, inertial=replace(old.inertial, center_of_mass=center))
