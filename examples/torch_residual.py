@@ -45,6 +45,5 @@ def train(samples: int = 4000, epochs: int = 300) -> tuple[float, float]:
 
 if __name__ == "__main__":
     before, after = train()
-    print(
-        f"RMS torque error on unseen states: {before:.3f} N·m of the model alone, {after:.3f} with"
-    )
+    print("RMS torque error on unseen states:")
+    print(f"{before:.3f} N·m with the model alone, {after:.3f} N·m with the network")
