@@ -267,11 +267,11 @@ def test_what_is_missing_is_said(arm, tmp_path, monkeypatch):
     bare.write_text(ARM.replace("collision>", "visual>"))
     design, notes = design_of(bare)
     assert design.regions == ()
-    assert notes == ("collisions not checked: there are no collision shapes of a URDF",)
+    assert notes == ("collisions not checked: no URDF with collision shapes",)
     # if a body cannot be kept from the table, this is refused, never left out
     with pytest.raises(InputError, match=r"--table: found 2\.0, expected a height that"):
         design_of(arm, table=2.0)
-    with pytest.raises(InputError, match="--table: arm has no collision shapes; set --above LINK"):
+    with pytest.raises(InputError, match="--table: arm has no collision shapes; use --above LINK"):
         design_of(bare, table=0.0)
     with pytest.raises(InputError, match="table"):
         excite(str(arm), table=float("nan"))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fit import Fit
-from .normal_equations import CHUNK, ENOUGH, Rows, _correlation
+from .normal_equations import CHUNK, ENOUGH, Rows, correlation_length
 from .preparation import Samples
 from .recording import Floats
 from .solve import inverted
@@ -139,7 +139,7 @@ def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[n
         bins = np.minimum(np.searchsorted(edges, lacking / sigma**2), len(edges) - 1)
     for j in np.flatnonzero(np.isfinite(sigma)):
         counts[j] = np.bincount(bins[usable[:, j], j], minlength=len(edges))
-    alike = [max(1.0, _correlation(each)) for each in np.where(usable, residual, 0.0).T]
+    alike = [max(1.0, correlation_length(each)) for each in np.where(usable, residual, 0.0).T]
     return Needed(counts, counts.sum(axis=1) / alike)
 
 

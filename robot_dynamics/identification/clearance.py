@@ -154,7 +154,7 @@ class _Solid:
     translation: Floats
     """(3,), m"""
     center: Floats
-    """(3,), m, in the link's frame: of the bounding sphere"""
+    """(3,), m: centre of the bounding sphere, in the link's frame"""
     radius: float
     """m, of the bounding sphere"""
 
@@ -164,7 +164,7 @@ class _Solid:
         return R @ self.rotation, R @ self.translation + p
 
     def centers(self, poses: Floats) -> Floats:
-        """(k, 3), m, in the base frame: of the bounding sphere, given the poses (k, 4, 4)."""
+        """(k, 3), m: centre of the bounding sphere in the base frame, for poses (k, 4, 4)."""
         return np.asarray(poses[:, :3, :3] @ self.center + poses[:, :3, 3])
 
 
@@ -235,8 +235,8 @@ def bodies_apart(
 ) -> tuple[tuple[Apart, ...], tuple[str, ...]]:
     """The pairs of bodies of a URDF that must not touch.
 
-    Pairs that a joint connects, that the SRDF disables, or that touch in nearly all postures, so by
-    design, are left out.
+    Pairs that are connected by a joint, disabled by the SRDF, or touching in nearly all postures
+    (hence by design) are left out.
 
     Args:
         mechanism: the robot.
@@ -266,11 +266,11 @@ def bodies_apart(
     if not shapes:
         if table is not None:
             raise InputError(
-                f"--table: {mechanism.name} has no collision shapes; set --above LINK:Z",
+                f"--table: {mechanism.name} has no collision shapes; use --above LINK:Z instead",
                 name="table",
-                expected="a URDF with <collision> elements that are found",
+                expected="a URDF with readable <collision> elements",
             )
-        return (), (*notes, "collisions not checked: there are no collision shapes of a URDF")
+        return (), (*notes, "collisions not checked: no URDF with collision shapes")
     if find_spec("coal") is None:
         words = "Coal, which finds collisions, is missing: pip install 'robot_dynamics[collisions]'"
         if table is not None or srdf is not None:
@@ -320,7 +320,7 @@ def _carriers(mechanism: Mechanism) -> dict[str, str]:
 def _unconnected(
     mechanism: Mechanism, solids: Mapping[str, Sequence[_Solid]], carrier: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """The pairs of bodies without a joint between them; bodies without shapes are passed over."""
+    """The pairs of bodies without a joint between them; bodies without shapes are skipped."""
     above = {link.name: carrier[link.parent] for link in mechanism.links if link.joint.moves}
     joined = set()
     for name in solids:

@@ -39,7 +39,7 @@ from .fleet import Sum
 from .friction_laws import stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import fixed_to, parted
-from .normal_equations import CHUNK, _correlation
+from .normal_equations import CHUNK, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .quality import large, lost
@@ -53,7 +53,7 @@ ENOUGH = 4000
 """Largest number of samples of all recordings; more add little information, and the loops must be
 closed for each one"""
 CHECKED = 2000
-"""Number of a recording's states that are tried first"""
+"""Number of a recording's states in which loop closure is checked first"""
 CLOSED = 0.5
 """Fraction of them in which the loops must close"""
 FOLDS = 6
@@ -582,7 +582,7 @@ class _Problem:
             spread = 1.4826 * np.median(np.abs(residual), axis=0)
             sigma = np.maximum(spread, 1e-7 * np.maximum(level, 1e-300))
             u = residual / (BIWEIGHT * sigma)
-            correlated = [max(1.0, _correlation(each)) for each in residual.T]
+            correlated = [max(1.0, correlation_length(each)) for each in residual.T]
             weights = np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0) / correlated
         own = np.arange(b_size, len(x))
         H[own, own] *= 1 + RIDGE

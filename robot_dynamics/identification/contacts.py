@@ -23,7 +23,7 @@ FEW = 25
 LASTING = 3
 """Smallest number of consecutive windows of a contact; fewer are a spike"""
 FEWEST = 24
-"""Smallest number of windows needed to tell outliers"""
+"""Smallest number of windows needed to identify outliers"""
 FAR = 12.0
 """A window is an outlier if its residual exceeds the usual one (from the median) by this factor"""
 LEAST = 0.1
@@ -80,7 +80,7 @@ def contacts(
     window, mean = np.concatenate(places), np.concatenate(means)
     level = np.sqrt(squares / np.maximum(count, 1))
     for j, joint in enumerate(joints):
-        for a, b, usual in _standing_out(window, mean[:, j], float(level[j])):
+        for a, b, usual in _outlier_runs(window, mean[:, j], float(level[j])):
             most = float(mean[a:b, j][np.argmax(np.abs(mean[a:b, j]))])
             yield Contact(
                 source, joint, WINDOW * float(window[a]), WINDOW * float(window[b - 1] + 1), most,
@@ -88,7 +88,7 @@ def contacts(
             )  # fmt: skip
 
 
-def _standing_out(window: Floats, mean: Floats, level: float) -> Iterator[tuple[int, int, float]]:
+def _outlier_runs(window: Floats, mean: Floats, level: float) -> Iterator[tuple[int, int, float]]:
     """(first, last + 1, usual residual) of each run of consecutive outlier windows."""
     known = np.isfinite(mean)
     if known.sum() < FEWEST:
@@ -127,7 +127,7 @@ def words(found: Iterable[Contact]) -> Iterator[str]:
     for some in together:
         worst = max(some, key=lambda c: c.times)
         joints = ", ".join(sorted({c.joint for c in some}))
-        most = f" (most at {worst.joint})" if len({c.joint for c in some}) > 1 else ""
+        most = f" (largest at {worst.joint})" if len({c.joint for c in some}) > 1 else ""
         begin, end = min(c.begin for c in some), max(c.end for c in some)
         yield (
             f"{worst.source}: from {begin:.4g} s to {end:.4g} s the model leaves up to "

@@ -12,13 +12,13 @@ own friction must be dissipative and its rotor's inertia must not be negative. I
 than 1 explains the efforts far better, the joint is reported.
 
 The description of a different robot, or of one that is mounted differently, also makes correct
-efforts look wrong. A doubt is therefore certain only if the factor reduces the error to a fifth, or
-if no robot explains the efforts as recorded. In the latter test, bodies may be physically
-inconsistent and friction may drive its joint; the doubt is certain if, on every held-out part of
-the time, the errors of all joints together are nevertheless larger than with the factor. Efforts in
-certain doubt are excluded from the fit; others are fitted as they are. At a joint that stands
-still, static friction may carry any part of the torque: if its efforts are in certain doubt, they
-are excluded, too, but no factor is named.
+efforts look wrong. Efforts therefore count as certainly wrong only if the factor reduces the error
+to a fifth, or if no robot explains them as recorded. In the latter test, bodies may be physically
+inconsistent and friction may drive its joint; nevertheless, on every held-out part of the time, the
+errors of all joints together must be larger than with the factor. Efforts that are certainly wrong
+are excluded from the fit; others are fitted as they are. At a joint that stands still, static
+friction may carry any part of the torque: efforts that are certainly wrong are excluded there, too,
+but no factor is named.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
 OPPOSITE = "have the opposite sign"
-STATIC = "do not show its torque: the joint stands still, and static friction may carry any part"
+STATIC = "do not reveal its torque: the joint stands still, and static friction may carry any part"
 VISCOUS = PLAIN.index("viscous")
 FREE = PLAIN.index("offset")
 """Index of the one parameter of the plain law that may have either sign"""
@@ -129,20 +129,20 @@ def doubts(
     if unknowns.payload is not None:
         return (), 0.0
     trial = _Trial(unknowns, normal)
-    believed = {name for name, factor in sure.items() if factor == 1}
-    whole, missed = trial.all_turned()
-    if whole and not believed:
+    trusted = {name for name, factor in sure.items() if factor == 1}
+    whole, missed = trial.all_negated()
+    if whole and not trusted:
         return whole, missed
     found: list[Doubt] = []
     while True:
-        next_one = trial.clearest(believed)
+        next_one = trial.clearest(trusted)
         if next_one is None:
             return tuple(found), missed
         certain = not trial.explained(next_one)
         if certain:
             trial.leave_out(next_one.joint)
         else:
-            believed.add(next_one.joint)
+            trusted.add(next_one.joint)
         if not trial.still[next_one.joint]:
             found.append(replace(next_one, sure=certain))
         elif certain:
@@ -233,7 +233,7 @@ class _Trial:
         """Exclude this joint's efforts from now on."""
         self.used.remove(self.joints.index(joint))
 
-    def all_turned(self) -> tuple[tuple[Doubt, ...], float]:
+    def all_negated(self) -> tuple[tuple[Doubt, ...], float]:
         """(a doubt of every joint if those that move show that all efforts have the opposite sign,
         otherwise none; the largest error with the efforts as they are)."""
         before, drives = self._errors(1.0)
@@ -266,12 +266,12 @@ class _Trial:
         if doubt.before > CLEAR * doubt.after:
             return False
         j = self.joints.index(doubt.joint)
-        missed = np.array([self._aside(j, factor) for factor in (1.0, doubt.factor)])
+        missed = np.array([self._held_out_errors(j, factor) for factor in (1.0, doubt.factor)])
         # Σ log of the RMS errors: the logarithm of all joints' errors multiplied
         as_is, with_factor = np.log(np.maximum(missed, ROUNDING)).sum(axis=2) / 2
         return not surely_worse(as_is - with_factor)
 
-    def _aside(self, j: int, factor: float) -> Floats:
+    def _held_out_errors(self, j: int, factor: float) -> Floats:
         """(parts, joints): relative squared errors on each held-out part if joint j's efforts are
         multiplied by the factor."""
         used = self.used
@@ -303,7 +303,7 @@ class _Trial:
             max(self.square[i] + x @ (self.gram[i] @ x - 2 * self.moment[i]), 0.0) / self.square[i]
             for i in others
         ]
-        left = _Left(self, j, x, H)
+        left = _RelativeError(self, j, x, H)
         factors = np.concatenate([FACTORS, -FACTORS])
         errors = left(factors)
         before = float(left(np.ones(1))[0])
@@ -315,7 +315,7 @@ class _Trial:
         return _Tried(before, doubt, rest)
 
     def _named(
-        self, j: int, left: _Left, before: float, factors: Floats, errors: Floats
+        self, j: int, left: _RelativeError, before: float, factors: Floats, errors: Floats
     ) -> Doubt | None:
         joint, least = self.joints[j], float(errors.min())
         names = {-1.0: OPPOSITE}
@@ -392,7 +392,7 @@ def _rotor_columns(unknowns: Unknowns, drives: Mapping[str, Drive]) -> Iterator[
         yield at - 1 if drives[owner].rotor else None
 
 
-class _Left:
+class _RelativeError:
     """√(Q_j(k) / Σ w e_j²) of one joint, for many factors k at once."""
 
     def __init__(self, trial: _Trial, j: int, x: Floats, H: Floats):

@@ -234,7 +234,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             ) from None
         self._dask, self.address = distributed, address
         try:
-            _knock(distributed.comm, address)
+            _check_address(distributed.comm, address)
             with warnings.catch_warnings():
                 # `_checked` reports the mismatch in one line
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
@@ -269,7 +269,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         pending: dict[Any, list[int]] = {}
         alone_since: float | None = None
         for k in waiting.nowhere:
-            yield k, _nowhere(places[k], self.address)
+            yield k, _not_found(places[k], self.address)
         try:
             while True:
                 threads = self._threads(hosts[batch[0]] for batch in pending.values())
@@ -439,7 +439,7 @@ class _Waiting:
         return True
 
 
-def _knock(comm: Any, address: str) -> None:
+def _check_address(comm: Any, address: str) -> None:
     """Check that the address is of a known kind, and that something listens there.
 
     A client that cannot connect remains half initialised and does not shut down cleanly.
@@ -461,8 +461,8 @@ def _called(source: Source) -> str:
     return source.source if isinstance(source, Recording) else Path(source).name
 
 
-def _nowhere(place: Source, address: str) -> RecordingError:
-    return RecordingError(f"{place}: no worker of {address} finds it", name=str(place))
+def _not_found(place: Source, address: str) -> RecordingError:
+    return RecordingError(f"{place}: no worker of {address} has it", name=str(place))
 
 
 def _exist(paths: list[str]) -> list[bool]:

@@ -88,8 +88,8 @@ class Identification(Identified):
     contacts: tuple[Contact, ...] = ()
     """Stretches in which external forces acted on the robot"""
     doubts: tuple[Doubt, ...] = ()
-    """Joints whose efforts look like torques times a factor. Efforts in certain doubt are not
-    fitted, and all errors of such a joint are computed with the factor applied"""
+    """Joints whose efforts look like torques times a factor. Efforts that are certainly wrong are
+    not fitted, and all errors of such a joint are computed with the factor applied"""
     mixed: Mixed | None = None
     """Columns of the first recording that appear to be mixed up; searched for only if the model
     explains little"""
@@ -688,7 +688,7 @@ def _notes(
     alike = sum(each.choice is None for each in recordings)
     if work.filters and alike:
         chose = sum(len(each.members) for each in work.filters)
-        yield f"{alike} recordings use the cut-off that {chose} similar recordings selected"
+        yield f"{alike} recordings use the cut-off chosen from {chose} similar recordings"
     if locked:
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"

@@ -300,7 +300,7 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
     # correlated residuals: all samples within the correlation time count as one. The correlation is
     # mostly due to the model's error, which says nothing about how well a joint was measured, so
     # the fit uses the same correlation length for all joints
-    lengths = np.array([max(1.0, _correlation(each)) for each in np.concatenate(missed).T])
+    lengths = np.array([max(1.0, correlation_length(each)) for each in np.concatenate(missed).T])
     used = count > 0
     share = 1.0 / float(np.exp(np.log(lengths[used]).mean())) if used.any() else 1.0
     return NormalEquations(
@@ -615,7 +615,7 @@ def _median(values: Floats) -> float:
     return float(np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].mean())
 
 
-def _correlation(residual: Floats) -> float:
+def correlation_length(residual: Floats) -> float:
     """The residual's correlation length in samples: 1 + 2 Σ ρ_k over the lags k before ρ first
     falls below 0.05, but less than a quarter of the samples."""
     n = len(residual)

@@ -25,7 +25,7 @@ identifiable by any motion"""
 ENOUGH = 0.75
 """Fraction of the identifiable combinations that the motion should determine"""
 TURNS = 4 * np.pi
-"""rad: positions of a joint without limits that span more are doubted if the torques are not
+"""rad: positions of a joint without limits that span more are suspect if the torques are not
 explained"""
 MISSED = 0.1
 """Relative torque error beyond which they are not explained"""
@@ -130,7 +130,7 @@ def driving(fit: Fit) -> Iterator[str]:
                 f"{joint}: the fitted friction accelerates the joint ({numbers}): its efforts have "
                 "the wrong sign relative to its motion, and any dissipative friction at least "
                 "doubles the error. Check the signs of its efforts (--effort-scale) and positions; "
-                "a file with such friction describes the recording and is refused when it is loaded"
+                "a file with such friction reproduces the recording, but is refused when loaded"
             )
 
 
@@ -161,7 +161,7 @@ def many_turns(
     mechanism: Mechanism, lowest: Floats, highest: Floats, missed: Floats
 ) -> Iterator[str]:
     """A line for each joint without limits whose positions span more than `TURNS`, if the torques
-    are not explained; a wheel's positions may.
+    are not explained; a wheel's positions may span that much.
 
     Args:
         mechanism: the robot as described.
@@ -199,7 +199,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
             f"described ones, their Coriolis torques {round(100 * coriolis)} %: do the efforts "
             "leave gravity out, as those of a controller that compensates it, or do springs or "
             "counterweights balance the robot? If gravity is left out, set `gravity: [0, 0, 0]` "
-            "(of a URDF in a YAML beside it), as the bodies are otherwise distorted to cancel it"
+            "(for a URDF, in a YAML file next to it), or the bodies are distorted to cancel it"
         )
         return
     # the factor by which the described bodies' torques come closest to the identified bodies'
@@ -207,9 +207,9 @@ def other_unit(fit: Fit) -> Iterator[str]:
     own, other = float(described @ seen), float(fit.x[:block] @ seen)
     if other < 0:
         yield (
-            f"the bodies' torques are {other / own:.2g} times those of the described bodies, the "
-            "opposite: do all efforts have the opposite sign (--effort-scale JOINT:-1 for every "
-            "joint), or is the base mounted differently from the description?"
+            f"the bodies' torques are {other / own:.2g} times those of the described bodies: do "
+            "all efforts have the opposite sign (--effort-scale JOINT:-1 for every joint), or is "
+            "the base mounted differently from the description?"
         )
     elif not own / FAR_OFF <= other <= FAR_OFF * own:
         yield (

@@ -59,7 +59,7 @@ def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:
     if path.is_dir():
         if not (path / "metadata.yaml").is_file():
             raise RecordingError(
-                f"{path}: not a rosbag2 folder: it has no metadata.yaml; give the file in it",
+                f"{path}: not a rosbag2 folder: it has no metadata.yaml; pass the file in it",
                 name=str(path),
             )
         return bags.read(path, topic)

@@ -31,7 +31,7 @@ class Stream:
     """(k, n), N·m or N"""
 
     def of(self, names: Iterable[str]) -> Stream:
-        """The stream with these joints alone, in this order."""
+        """The stream with only these joints, in this order."""
         place = {name: k for k, name in enumerate(self.names)}
         columns = [place[name] for name in names]
         return Stream(
@@ -43,7 +43,7 @@ class Stream:
         )
 
     def rows(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Stream:
-        """The stream with these messages alone, in this order."""
+        """The stream with only these messages, in this order."""
         return replace(
             self,
             time=self.time[chosen],

@@ -126,7 +126,9 @@ class Unknowns:
         added = tuple(name for name in rotor_names(complete) if name not in described)
         known = {rotor.name: rotor for rotor in mechanism.rotors}
         doubted = {
-            rotor.name: known[rotor.name] for rotor in complete.rotors if _doubted(known, rotor)
+            rotor.name: known[rotor.name]
+            for rotor in complete.rotors
+            if _has_other_ratio(known, rotor)
         }
         return cls(complete, added=added, doubted=doubted)
 
@@ -171,8 +173,8 @@ class Unknowns:
 
     @property
     def rotors(self) -> dict[str, str]:
-        """By joint, the rotor that drives only this joint; then by shaft, the rotor that it is. The
-        names are those among the parameters."""
+        """By joint, the rotor that drives only this joint; then by shaft, its own rotor. The names
+        are those among the parameters."""
         if self.payload is not None:
             return {}
         found: dict[str, str] = {}
@@ -453,7 +455,7 @@ def shaft_scale(row: Floats) -> float:
     return float(np.abs(row).max())
 
 
-def _doubted(known: Mapping[str, Rotor], rotor: Rotor) -> bool:
+def _has_other_ratio(known: Mapping[str, Rotor], rotor: Rotor) -> bool:
     return rotor.name in known and known[rotor.name].ratios != rotor.ratios
 
 
@@ -473,16 +475,16 @@ def with_rotors(mechanism: Mechanism) -> Mechanism:
         if alone and rotor.inertial.is_nothing:
             ((joint, ratio),) = rotor.ratios
             ratio = GEAR_RATIO * ratio if abs(ratio) == 1 else ratio
-            rotor = _about(mechanism, joint, ratio, rotor.name)
+            rotor = _rotor_about(mechanism, joint, ratio, rotor.name)
         rotors.append(rotor)
     taken = {rotor.name for rotor in rotors}
     for joint in mechanism.joint_names:
         if joint not in driven and joint not in taken:
-            rotors.append(_about(mechanism, joint, GEAR_RATIO, joint))
+            rotors.append(_rotor_about(mechanism, joint, GEAR_RATIO, joint))
     return replace(mechanism, rotors=tuple(rotors))
 
 
-def _about(mechanism: Mechanism, joint: str, ratio: float, name: str) -> Rotor:
+def _rotor_about(mechanism: Mechanism, joint: str, ratio: float, name: str) -> Rotor:
     """A rotor with zero inertia that spins about its joint's axis."""
     link = next(link for link in mechanism.links if link.joint.name == joint)
     origin = link.joint.origin @ Pose(rotation_to(link.joint.axis))

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from .fit import Fit
 from .friction_laws import PLAIN, law
-from .normal_equations import BIWEIGHT, FLOOR, FOLDS, RIDGE, Rows, _correlation
+from .normal_equations import BIWEIGHT, FLOOR, FOLDS, RIDGE, Rows, correlation_length
 from .preparation import Prepared, Samples, joined
 from .recording import Floats
 from .solve import Prior, inverted, solved
@@ -179,7 +179,8 @@ def equations(at: Linearised, prepared: Prepared) -> ZeroEquations:
         table[:, p + n : -1] = D[:, j]
         # tau = A x + k (Y x₀) + D (δ - δ₀)
         table[:, -1] = rows.tau[:, j] + D[:, j] @ at.offsets
-        share = 1.0 / max(1.0, _correlation(np.where(weights[:, j] > 0, residual[:, j], 0.0)))
+        kept = np.where(weights[:, j] > 0, residual[:, j], 0.0)
+        share = 1.0 / max(1.0, correlation_length(kept))
         table *= np.sqrt(share * weights[:, j])[:, None]
         for fold in range(FOLDS):
             part = table[edges[fold] : edges[fold + 1]]
