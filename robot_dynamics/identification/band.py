@@ -67,7 +67,7 @@ def spread(fit: Fit, bodies: bool = True, drives: bool = True) -> Spread:
 
 
 def root_of(C: Floats) -> Floats:
-    """A root (p, p) of a covariance C = root rootᵀ."""
+    """A root (p, p) of a positive semidefinite C = root rootᵀ."""
     scale = np.sqrt(np.maximum(np.diag(C), np.finfo(float).tiny))
     values, axes = np.linalg.eigh(C / scale / scale[:, None])
     return np.asarray(scale[:, None] * axes * np.sqrt(np.maximum(values, 0.0)))

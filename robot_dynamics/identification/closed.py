@@ -34,12 +34,12 @@ from ..mechanism.transform import friction_at_joints
 from .band import Needed, counted, root_of
 from .bodies import NAMES, reference
 from .errors import Errors
-from .fit import RIDGE, WEIGHTS
+from .fit import RIDGE, chosen_weight
 from .fleet import Sum
 from .friction_laws import stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import fixed_to, parted
-from .normal_equations import CHUNK, correlation_length
+from .normal_equations import CHUNK, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .quality import large, lost
@@ -47,7 +47,7 @@ from .read import Source, adapted, as_list
 from .recording import Floats
 from .shared_filter import SharedFilter, alike, groups
 from .solve import Prior, inverted, minimise
-from .unknowns import body_names, with_rotors
+from .unknowns import body_names, body_size, with_rotors
 
 ENOUGH = 4000
 """Largest number of samples of all recordings; more add little information, and the loops must be
@@ -62,8 +62,6 @@ PASSES = 4
 OFF_AXIS = 1e-6
 """How far the centre of mass of a link that spins freely may be off its axis, as a fraction of the
 robot's size"""
-BIWEIGHT = 4.685
-"""Tukey's biweight: residuals beyond this many standard deviations have weight 0"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -428,8 +426,7 @@ class _Problem:
             np.array([at[f"{body}.{each}"] for each in NAMES]) for body in self.bodies
         ]
         mass = max(sum(float(phi[0]) for phi in described_bodies), 0.0)
-        arms = [float(np.linalg.norm(link.joint.origin.translation)) for link in whole.links]
-        size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
+        size = body_size(whole)
         self._references = tuple(
             reference(phi, 0.01 * mass if mass > 0 else 1.0, size) for phi in described_bodies
         )
@@ -563,7 +560,7 @@ class _Problem:
                 G, g = gram[:, keep][:, :, keep], moment[:, keep]
                 tight = RIDGE * np.maximum(np.diag(G.sum(axis=0))[b_size:], 1e-300)
                 prior = Prior(self._references, np.zeros(len(keep) - b_size), tight)
-                gamma = _weight(G, g, square, prior)
+                gamma, _ = chosen_weight(G, g, square, prior)
                 part, curvature = minimise(G.sum(axis=0), g.sum(axis=0), prior, gamma)
                 x[:] = 0.0
                 x[keep] = part
@@ -581,9 +578,8 @@ class _Problem:
             residual = b - A @ x
             spread = 1.4826 * np.median(np.abs(residual), axis=0)
             sigma = np.maximum(spread, 1e-7 * np.maximum(level, 1e-300))
-            u = residual / (BIWEIGHT * sigma)
             correlated = [max(1.0, correlation_length(each)) for each in residual.T]
-            weights = np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0) / correlated
+            weights = biweight(residual, sigma) / correlated
         own = np.arange(b_size, len(x))
         H[own, own] *= 1 + RIDGE
         return x, H, sigma
@@ -646,15 +642,3 @@ def _on_axes(
             own = slice(10 * k, 10 * k + 10)
             G[own, own] += rows.T @ rows / (OFF_AXIS * P[3, 3] * size) ** 2
     return G
-
-
-def _weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -> float:
-    """The weight γ of the description with the smallest cross-validation error."""
-    errors = np.zeros(len(WEIGHTS))
-    for f in range(FOLDS):
-        G, g = gram.sum(axis=0) - gram[f], moment.sum(axis=0) - moment[f]
-        x = None
-        for k in reversed(range(len(WEIGHTS))):
-            x, _ = minimise(G, g, prior, WEIGHTS[k], x)
-            errors[k] += square[f] + x @ (gram[f] @ x - 2 * moment[f])
-    return WEIGHTS[int(np.argmin(errors))]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .preparation import Samples
-from .recording import Floats
+from .recording import Floats, runs
 
 WINDOW = 0.25
 """Length in s of the windows over which residuals are averaged"""
@@ -99,20 +99,14 @@ def _outlier_runs(window: Floats, mean: Floats, level: float) -> Iterator[tuple[
     if usual > HOLDS * level or far.sum() > RARE * known.sum():
         return
     apart = np.flatnonzero(np.diff(window) != 1) + 1
-    runs = [
-        (a, b)
+    found = [
+        (part[0] + a, part[0] + b)
         for part in np.split(np.arange(len(window)), apart)
-        for a, b in _runs(far[part], int(part[0]))
+        for a, b in runs(far[part])
         if b - a >= LASTING
     ]
-    if sum(b - a for a, b in runs) >= MOST * far.sum():
-        yield from ((a, b, usual) for a, b in runs)
-
-
-def _runs(true: Floats, begin: int) -> list[tuple[int, int]]:
-    """(first, last + 1) of each run of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(int), [0]])))
-    return [(begin + a, begin + b) for a, b in edges.reshape(-1, 2).tolist()]
+    if sum(b - a for a, b in found) >= MOST * far.sum():
+        yield from ((a, b, usual) for a, b in found)
 
 
 def words(found: Iterable[Contact]) -> Iterator[str]:

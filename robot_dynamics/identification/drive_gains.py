@@ -34,6 +34,7 @@ from ..description import load as load_description
 from ..errors import InputError, RecordingError, listed, wrong
 from ..mechanism import Inertial, Mechanism
 from . import friction_laws as laws
+from .band import root_of
 from .bodies import numbers_of
 from .motors import motor_rows
 from .normal_equations import correlation_length
@@ -230,7 +231,8 @@ class _Sums:
         m = B.shape[1]
         x = np.concatenate([s, np.zeros(m + n * OWN)])
         x = self._linear(x, B, sigma2)
-        reduced = [_factor(self._combined(each, B)) for each in self.gram]
+        # a Gram matrix is RᵀR
+        reduced = [root_of(self._combined(each, B)).T for each in self.gram]
         for _ in range(STEPS):
             J, r = self._jacobian(x, m, reduced, np.sqrt(sigma2))
             step = np.linalg.lstsq(J, -r, 1e-12)[0]
@@ -366,11 +368,3 @@ class _Sums:
                     f"{deviations[name]:.2g}): move it more, or mount the load off its axis"
                 )
         return DriveGains(gains, deviations, tuple(words), bool(self.shared))
-
-
-def _factor(gram: Floats) -> Floats:
-    """A factor R of the Gram matrix, which is RᵀR."""
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
-    R: Floats = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale
-    return R

@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ..errors import BackendError, InputError, RecordingError, RobotDynamicsError, one_line, wrong
-from .read import Source
+from .read import Source, name_of
 from .recording import Recording
 
 CONNECT = 4.0
@@ -199,7 +199,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
                         pool.shutdown()
                         self._pool = self._started()
                     if not waiting.failed(batch, 0):
-                        name = _called(places[batch[0]])
+                        name = name_of(places[batch[0]])
                         yield batch[0], RecordingError(f"{name}: {DIED}", name=name)
 
 
@@ -328,7 +328,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         killed = isinstance(error, self._dask.KilledWorker)
         if waiting.failed(batch, 0 if killed else RETRIES):
             return []
-        name = _called(places[batch[0]])
+        name = name_of(places[batch[0]])
         if killed:
             why = DIED
         elif isinstance(error, OSError):
@@ -455,10 +455,6 @@ def located(source: Source) -> Recording | str:
     if isinstance(source, Recording):
         return source
     return os.path.abspath(os.path.expanduser(source))
-
-
-def _called(source: Source) -> str:
-    return source.source if isinstance(source, Recording) else Path(source).name
 
 
 def _not_found(place: Source, address: str) -> RecordingError:

@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -61,8 +60,8 @@ from .quality import (
     other_unit,
     warnings,
 )
-from .read import Source, as_list
-from .recording import Floats, Recording
+from .read import Source, as_list, name_of
+from .recording import Floats
 from .shared_filter import FEW, SharedFilter, groups
 from .standstill import AtRest, Stepped, standstill_words
 from .unknowns import Unknowns, match
@@ -522,7 +521,7 @@ class _Passes:
         places, faults = [*sources], {}
         if places:
             more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-            self._progress(f"{doing} {_called(sources[places[0]])}{more}")
+            self._progress(f"{doing} {name_of(sources[places[0]])}{more}")
         for done, (k, outcome) in enumerate(self._fleet.map(function, [*sources.values()]), 1):
             place = places[k]
             if isinstance(outcome, RobotDynamicsError):
@@ -530,7 +529,7 @@ class _Passes:
             else:
                 yield place, outcome
             if len(places) > 1:
-                self._progress(f"{doing}: {done} of {len(places)}, {_called(sources[place])}")
+                self._progress(f"{doing}: {done} of {len(places)}, {name_of(sources[place])}")
         if needed and faults and len(faults) == len(places):
             raise faults[min(faults)]
         self.left_out += [f"left out: {faults[place]}" for place in sorted(faults)]
@@ -694,7 +693,3 @@ def _notes(
         yield f"not recorded, and locked: {held}"
     notes = (f"{each.source}: {note}" for each in recordings for note in each.notes)
     yield from dict.fromkeys(notes)
-
-
-def _called(source: Source) -> str:
-    return source.source if isinstance(source, Recording) else Path(source).name

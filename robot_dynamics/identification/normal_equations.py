@@ -268,8 +268,7 @@ class _Weighting:
 
     def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
         """The weights (k, n), in units of 1/sigma²."""
-        u = residual / (BIWEIGHT * self.sigma)
-        weights: Floats = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / self.sigma**2
+        weights: Floats = np.where(usable, biweight(residual, self.sigma), 0.0) / self.sigma**2
         return weights
 
 
@@ -552,11 +551,16 @@ def robust(
             if good.any():
                 own = own if good.all() else own[good]
                 sigma[j] = max(1.4826 * _median(own), FLOOR * level[j])
-        u = residual / (BIWEIGHT * sigma)
-        weights = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / sigma**2
+        weights = np.where(usable, biweight(residual, sigma), 0.0) / sigma**2
         if np.abs(sigma / before - 1.0).max() < SETTLED:
             break
     return x, sigma, weights, residual
+
+
+def biweight(residual: Floats, sigma: Floats) -> Floats:
+    """Tukey's biweight (k, n) of residuals (k, n) with standard deviations sigma (n,)."""
+    u = residual / (BIWEIGHT * sigma)
+    return np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0)
 
 
 def fitted(gram: Floats, moment: Floats, prior: Prior, held: Indices) -> Floats:

@@ -30,7 +30,7 @@ from .friction_laws import (
     raw_columns,
 )
 from .jumps import without_jumps
-from .recording import Floats, Recording, Stream
+from .recording import Floats, Recording, Stream, runs
 from .stamps import GAP, even_stretches
 
 ORDER = 4
@@ -858,9 +858,8 @@ def _resting(samples: Samples, share: float, fastest: Floats) -> NDArray[np.bool
 
 def _in_long_rests(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
     """Whether samples (k,) belong to rests of more than `LONGEST_REST`."""
-    edges = np.flatnonzero(np.diff(np.r_[0, still.astype(int), 0]))
     found = np.zeros(len(still), dtype=bool)
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in runs(still):
         if (end - begin) * period > LONGEST_REST:
             found[begin:end] = True
     return found

@@ -21,6 +21,11 @@ def as_list(sources: Source | Sequence[Source]) -> list[Source]:
     return [sources] if single else list(sources)  # type: ignore[list-item,arg-type]
 
 
+def name_of(source: Source) -> str:
+    """A recording's name in messages."""
+    return source.source if isinstance(source, Recording) else Path(source).name
+
+
 def adapted(
     source: Source,
     topic: str | None,

@@ -16,6 +16,11 @@ Floats = NDArray[Any]
 """An array of float64"""
 
 
+def runs(true: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """(m, 2): (first, last + 1) of each run of true values in (k,)."""
+    return np.flatnonzero(np.diff(np.r_[False, true, False])).reshape(-1, 2)
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Messages that name the same joints, in order of arrival. NaN: no value."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .jumps import without_jumps
-from .recording import Floats, Stream
+from .recording import Floats, Stream, runs
 
 GAP = 4.5
 """Longest gap, in sampling periods, that is interpolated"""
@@ -222,8 +222,7 @@ def _periods_by_rates(stream: Stream) -> Floats:
     passed = way[moving] / square[moving]
     steps[moving] = np.maximum(1, np.round(passed / np.median(passed)))
     period = stamps[moving].sum() / steps[moving].sum()
-    edges = np.flatnonzero(np.diff(np.r_[True, moving, True]))
-    for begin, end in edges.reshape(-1, 2):
+    for begin, end in runs(~moving):
         missing = max(0, round(stamps[begin:end].sum() / period) - (end - begin))
         steps[begin + np.argmax(stamps[begin:end])] += missing
     return steps

@@ -300,10 +300,7 @@ class Unknowns:
     def _references(self) -> tuple[Floats, ...]:
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
         mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
-        arms = [
-            float(np.linalg.norm(link.joint.origin.translation)) for link in self.mechanism.links
-        ]
-        size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
+        size = body_size(self.mechanism)
         described = self.described.reshape(-1, 10)
         if self.payload is not None:
             described = np.zeros_like(described)
@@ -447,6 +444,12 @@ def body_names(mechanism: Mechanism) -> tuple[str, ...]:
         if not link.intermediate:
             with_body.add(carrier)
     return tuple(link.name for link in mechanism.moving if link.name in with_body)
+
+
+def body_size(mechanism: Mechanism) -> float:
+    """m: the assumed size of a body without a described one, a quarter of the median link."""
+    arms = [float(np.linalg.norm(link.joint.origin.translation)) for link in mechanism.links]
+    return 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
 
 
 def shaft_scale(row: Floats) -> float:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from .fit import Fit
 from .friction_laws import PLAIN, law
-from .normal_equations import BIWEIGHT, FLOOR, FOLDS, RIDGE, Rows, correlation_length
+from .normal_equations import FLOOR, FOLDS, RIDGE, Rows, biweight, correlation_length
 from .preparation import Prepared, Samples, joined
 from .recording import Floats
 from .solve import Prior, inverted, solved
@@ -200,8 +200,7 @@ def _weights(residual: Floats, samples: Samples, fitted: Floats) -> tuple[Floats
             continue
         sigma[j] = 1.4826 * float(np.median(np.abs(residual[usable, j])))
         sigma[j] = max(sigma[j], FLOOR * level)
-        u = residual[:, j] / (BIWEIGHT * sigma[j])
-        weights[:, j] = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / sigma[j] ** 2
+        weights[:, j] = np.where(usable, biweight(residual[:, j], sigma[j]), 0.0) / sigma[j] ** 2
     return weights, sigma
 
 
