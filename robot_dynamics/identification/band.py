@@ -160,11 +160,12 @@ class Band:
             qd: (k, n) rates, rad/s or m/s.
             qdd: (k, n) accelerations, rad/s² or m/s².
         """
-        zero, usable = np.zeros_like(q), np.ones(q.shape, dtype=bool)
-        samples = Samples(np.arange(len(q)), q, qd, qdd, zero, zero, usable)
+        samples = Samples.without_efforts(q, qd, qdd)
         chunks = [samples.rows(slice(k, k + CHUNK)) for k in range(0, len(q), CHUNK)]
         variance = [self.spread.variance(Rows(self.unknowns, chunk)) for chunk in chunks]
-        return np.asarray(np.sqrt(np.concatenate([zero[:0], *variance]) + self.residual**2))
+        return np.asarray(
+            np.sqrt(np.concatenate([np.zeros((0, q.shape[1])), *variance]) + self.residual**2)
+        )
 
 
 def _edges() -> Floats:

@@ -122,23 +122,36 @@ def regions(above: Sequence[str], outside: Sequence[str]) -> tuple[Region, ...]:
     """
     found: list[Region] = []
     for text in above:
-        link, numbers = _split(text, 1, "--above", "LINK:Z")
+        link, numbers = link_numbers(text, (1,), "--above", "LINK:Z")
         found.append(Above(link, numbers[0]))
     for text in outside:
-        link, numbers = _split(text, 4, "--outside", "LINK:X,Y,Z,R with R above 0")
+        link, numbers = link_numbers(text, (4,), "--outside", "LINK:X,Y,Z,R with R above 0")
         if not numbers[3] > 0:
             raise wrong(InputError, "--outside", text, "LINK:X,Y,Z,R with R above 0")
         found.append(Outside(link, (numbers[0], numbers[1], numbers[2]), numbers[3]))
     return tuple(found)
 
 
-def _split(text: str, count: int, option: str, expected: str) -> tuple[str, list[float]]:
+def link_numbers(
+    text: str, counts: Sequence[int], option: str, expected: str
+) -> tuple[str, list[float]]:
+    """(link, numbers) of a text such as LINK:X,Y,Z.
+
+    Args:
+        text: the text.
+        counts: how many numbers there may be.
+        option: the option's name, for errors.
+        expected: what the text should look like, for errors.
+
+    Raises:
+        InputError: the text has another form.
+    """
     link, _, rest = text.strip().rpartition(":")
     try:
         numbers = [float(x) for x in rest.split(",")]
     except ValueError:
         numbers = []
-    if not link or len(numbers) != count or not all(map(math.isfinite, numbers)):
+    if not link or len(numbers) not in counts or not all(map(math.isfinite, numbers)):
         raise wrong(InputError, option, text, expected)
     return link, numbers
 

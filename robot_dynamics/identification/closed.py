@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..description import load
 from ..dynamics import InverseDynamics
@@ -76,35 +76,11 @@ class ClosedIdentification(Identified):
     """(p, p), in the order of `parameters`: from the data and the description together"""
     shown: tuple[Shown, ...]
     """Held-out motion, for plots"""
-    band: ClosedBand
-    """The prediction band of measured torques about the model's"""
 
     @property
     def joints(self) -> tuple[str, ...]:
         """The names of the independent joints, in the order of states."""
         return self._model.joint_names
-
-    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """Predict the torques that would be measured: (torque, deviation) by motor, N·m or N.
-
-        In motion like the recorded one, 95 % of the measured torques lie within two deviations. The
-        deviation combines the parameters' uncertainty in these states with the residuals on
-        held-out motion. Both are NaN in states in which the loops cannot be closed.
-
-        Args:
-            q: (n,) or (k, n) positions of the independent joints, rad or m, in the order of
-                `joints`.
-            qd: rates, rad/s or m/s, likewise.
-            qdd: accelerations, rad/s² or m/s², likewise.
-
-        Raises:
-            InputError: another shape, or a number that is not finite.
-            ClosureError: the loops cannot be closed in a single state (n,).
-        """
-        torque = np.asarray(self._model(q, qd, qdd))
-        states = [np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd)]
-        states = [np.broadcast_to(x, (len(np.atleast_2d(torque)), x.shape[1])) for x in states]
-        return torque, self.band.deviation(*states).reshape(torque.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -298,7 +298,8 @@ class _Trial:
 
     def _tried(self, j: int) -> _Tried:
         others = [i for i in self.used if i != j]
-        x, H = self._fit(self.gram[others].sum(axis=0), self.moment[others].sum(axis=0))
+        G, g = self.gram[others].sum(axis=0), self.moment[others].sum(axis=0)
+        x, H = self._minimum(G, g, self._references)
         missed = [
             max(self.square[i] + x @ (self.gram[i] @ x - 2 * self.moment[i]), 0.0) / self.square[i]
             for i in others
@@ -346,14 +347,11 @@ class _Trial:
             joint, 1 / k, what if k > 0 else f"{what}, with the opposite sign", before, least
         )
 
-    def _fit(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
-        """The fit over physically consistent bodies and rotors, regularised in every direction."""
-        return self._minimum(G, g, self._references)
-
     def _minimum(
         self, G: Floats, g: Floats, references: tuple[Floats, ...]
     ) -> tuple[Floats, Floats]:
-        """(x, H) of the fit near these references of the bodies."""
+        """(x, H) of the fit near these references over physically consistent bodies and rotors,
+        regularised in every direction."""
         prior = self._prior(np.diag(G), references)
         x, H = minimise(G, g - G @ self._described, prior, WEIGHT)
         return x + self._described, H

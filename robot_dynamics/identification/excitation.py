@@ -42,8 +42,8 @@ per harmonic"""
 STARTS = 24
 """Number of random starts"""
 TRIES = 20
-"""Number of random postures for the middle of a start, of which the first that no region forbids is
-used"""
+"""Number of random postures tried for the middle of a start; the first one that no region forbids
+is used"""
 STAGES = ((3.0, 120), (100.0, 60), (1000.0, 60))
 """Weights of the penalty, and the largest number of iterations with each"""
 RIDGE = 1e-12

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..description import load
 from ..errors import InputError, RecordingError, RobotDynamicsError, wrong
@@ -82,8 +81,6 @@ class Identification(Identified):
     """Measured and predicted torques of parts of the recordings, for the report"""
     excitation: Excitation
     """How well the motion excites the robot's parameters"""
-    band: Band
-    """The prediction band of measured torques about the model's"""
     contacts: tuple[Contact, ...] = ()
     """Stretches in which external forces acted on the robot"""
     doubts: tuple[Doubt, ...] = ()
@@ -143,26 +140,6 @@ class Identification(Identified):
     def covariance(self) -> Floats:
         """(p, p), in the order of `parameters`: from the data and the description together."""
         return self.fit.covariance
-
-    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """Predict the torques that would be measured, unfiltered: (torque, deviation), N·m or N.
-
-        In motion like the recorded one, 95 % of the measured torques lie within two deviations. The
-        deviation combines the parameters' uncertainty in these states with the residuals on
-        held-out motion. It is NaN for a joint whose efforts were not fitted.
-
-        Args:
-            q: (n,) or (k, n) positions, rad or m, in the order of `joints`.
-            qd: rates, rad/s or m/s, likewise.
-            qdd: accelerations, rad/s² or m/s², likewise.
-
-        Raises:
-            InputError: another shape, or a number that is not finite.
-        """
-        torque = np.asarray(self._model(q, qd, qdd))
-        states = (np.broadcast_to(np.asarray(x, dtype=float), torque.shape) for x in (q, qd, qdd))
-        deviation = self.band.deviation(*map(np.atleast_2d, states))
-        return torque, deviation.reshape(torque.shape)
 
     def _rotor_places(self) -> list[tuple[int, str]]:
         names = {f"{rotor}.inertia": joint for joint, rotor in self.fit.unknowns.rotors.items()}

@@ -48,7 +48,8 @@ EXCERPT = 20.0
 RESTING = 0.02
 """Fraction of a joint's largest rate, below which it is at rest"""
 STANDSTILL = 0.005
-"""Fraction of a joint's largest rate, below which it stands still: a slow reversal is soon over"""
+"""Fraction of a joint's largest rate, below which it stands still; a slow reversal does not last
+`LONGEST_REST`"""
 LONGEST_REST = 0.3
 """s; longer rests are left out: samples if all joints rest, otherwise the efforts of those that
 do"""
@@ -148,6 +149,12 @@ class Samples:
     smoothing: Smoothing | None = None
     place: NDArray[np.intp] | None = None
     """(k,): indices of these samples in the rows of `smoothing`"""
+
+    @classmethod
+    def without_efforts(cls, q: Floats, qd: Floats, qdd: Floats) -> Samples:
+        """States (k, n) with efforts of 0, all usable."""
+        zero = np.zeros(q.shape)
+        return cls(np.arange(len(q)), q, qd, qdd, zero, zero, np.ones(q.shape, dtype=bool))
 
     def __len__(self) -> int:
         return len(self.time)

@@ -94,7 +94,7 @@ def _possible(fit: Fit) -> Floats:
     """(p, p): the information that motion through random states would provide."""
     unknowns = fit.unknowns
     q, qd, qdd = _states(fit)
-    rows = _rows(unknowns, q, qd, qdd)
+    rows = Rows(unknowns, Samples.without_efforts(q, qd, qdd))
     sums = Sums(unknowns)
     sigma = np.where(np.isfinite(fit.sigma), fit.sigma, np.inf)
     sums.add(rows, np.ones(q.shape) / sigma**2)
@@ -109,13 +109,6 @@ def _states(fit: Fit) -> Floats:
     n = len(fit.unknowns.joints)
     states: Floats = np.random.default_rng(0).uniform(-3, 3, (3, STATES, n))
     return states
-
-
-def _rows(unknowns: Unknowns, q: Floats, qd: Floats, qdd: Floats) -> Rows:
-    """The equations of states (k, n), without efforts."""
-    zero = np.zeros(q.shape)
-    usable = np.ones(q.shape, dtype=bool)
-    return Rows(unknowns, Samples(np.arange(len(q)), q, qd, qdd, zero, zero, usable))
 
 
 def driving(fit: Fit) -> Iterator[str]:
@@ -229,7 +222,7 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
     bodies[: len(described)] = np.column_stack([described, fit.x[: len(described)]])
 
     def torques(qd: Floats) -> Floats:
-        rows = _rows(fit.unknowns, q, qd, zero)
+        rows = Rows(fit.unknowns, Samples.without_efforts(q, qd, zero))
         return np.concatenate([rows.model(j, bodies) for j in range(q.shape[1])])
 
     def ratio(both: Floats) -> float:

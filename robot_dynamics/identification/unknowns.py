@@ -95,13 +95,6 @@ class Unknowns:
     sprung: frozenset[str] = frozenset()
     """The joints at which recordings show a clear spring, without which nothing else could be
     judged"""
-    _dynamics: InverseDynamics = field(init=False, repr=False)
-    _followers: InverseDynamics | None = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        dynamics = InverseDynamics(self.mechanism, terms=RIGID)
-        object.__setattr__(self, "_dynamics", dynamics)
-        object.__setattr__(self, "_followers", _known_friction(self))
 
     @classmethod
     def of(cls, mechanism: Mechanism, payload: str | None = None) -> Unknowns:
@@ -277,10 +270,7 @@ class Unknowns:
         n, width = len(self.joints), 10 * len(self.bodies) + len(self.rotors)
         count = STATES * width
         q, qd, qdd = np.random.default_rng(0).uniform(-3, 3, (3, count, n))
-        nothing = np.zeros((count, n))
-        Y, _ = self.rigid(
-            Samples(np.arange(count), q, qd, qdd, nothing, nothing, np.ones((count, n), bool))
-        )
+        Y, _ = self.rigid(Samples.without_efforts(q, qd, qdd))
         return [Y[:, j] for j in range(n)]
 
     @property
@@ -320,6 +310,14 @@ class Unknowns:
     def gear_ratio(self, joint: str) -> float:
         """The gear ratio of the joint's rotor: rotor rate / joint rate."""
         return float(rotor_names(self.mechanism)[self.rotors[joint]].ratios[0][1])
+
+    @cached_property
+    def _dynamics(self) -> InverseDynamics:
+        return InverseDynamics(self.mechanism, terms=RIGID)
+
+    @cached_property
+    def _followers(self) -> InverseDynamics | None:
+        return _known_friction(self)
 
     def _body(self, name: str) -> Inertial:
         if self.payload is not None:
