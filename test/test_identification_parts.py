@@ -407,7 +407,10 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
     seen = np.diag(full) > 0
     off = np.abs(G - full)[np.ix_(seen, seen)] / scale[np.ix_(seen, seen)]
     assert off.max() < 0.2  # apart from what the biweight removes
-    both = normal + normal
+    total: Sum[NormalEquations] = Sum()
+    total.add(normal)
+    total.add(normal)
+    both = total.value()
     np.testing.assert_array_equal(both.gram, 2 * normal.gram)
     np.testing.assert_array_equal(both.moment, 2 * normal.moment)
     np.testing.assert_array_equal(both.square, 2 * normal.square)

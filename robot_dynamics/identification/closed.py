@@ -39,7 +39,7 @@ from .fleet import Sum
 from .friction_laws import stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import fixed_to, parted
-from .normal_equations import CHUNK, biweight, correlation_length
+from .normal_equations import CHUNK, SIGMA_OF_MAD, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .quality import large, lost
@@ -552,7 +552,7 @@ class _Problem:
             H = gram.sum(axis=0)
             H[:b_size, :b_size] = curvature[:b_size, :b_size]
             residual = b - A @ x
-            spread = 1.4826 * np.median(np.abs(residual), axis=0)
+            spread = SIGMA_OF_MAD * np.median(np.abs(residual), axis=0)
             sigma = np.maximum(spread, 1e-7 * np.maximum(level, 1e-300))
             correlated = [max(1.0, correlation_length(each)) for each in residual.T]
             weights = biweight(residual, sigma) / correlated

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .normal_equations import SIGMA_OF_MAD
 from .preparation import Samples
 from .recording import Floats, runs
 
@@ -93,7 +94,7 @@ def _outlier_runs(window: Floats, mean: Floats, level: float) -> Iterator[tuple[
     known = np.isfinite(mean)
     if known.sum() < FEWEST:
         return
-    usual = 1.4826 * float(np.median(np.abs(mean[known])))
+    usual = SIGMA_OF_MAD * float(np.median(np.abs(mean[known])))
     usual = max(usual, LEAST / FAR * level)
     far = known & (np.abs(np.nan_to_num(mean)) > FAR * usual)
     if usual > HOLDS * level or far.sum() > RARE * known.sum():

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .normal_equations import BIWEIGHT, Rows, Sums, fitted, robust
+from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, fitted, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
 from .solve import Prior
@@ -220,7 +220,7 @@ class _Trial:
                 for k in range(len(used)):
                     missed[k, e] = rest - predicted[e][k][j]
             missed = missed[:, :, usable]
-            sigma = 1.4826 * float(np.median(np.abs(missed), axis=2).min())
+            sigma = SIGMA_OF_MAD * float(np.median(np.abs(missed), axis=2).min())
             squares = np.minimum(missed**2, (BIWEIGHT * sigma) ** 2)
             best = squares.mean(axis=2).argmin(axis=1)
             count = np.maximum(np.bincount(block[usable], minlength=BLOCKS), 1)

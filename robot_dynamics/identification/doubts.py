@@ -59,10 +59,11 @@ NEAR = 2.0
 ROUNDING = 1e-6
 """Fraction of the squared efforts below which a difference is a rounding error"""
 CLEAR = 5.0
-"""Ratio of the RMS error without the factor to that with it, beyond which the doubt is certain"""
+"""Ratio of the RMS error without the factor to that with it, beyond which the efforts are certainly
+wrong"""
 SURE = 1.5
 """Ratio of the product of all joints' held-out errors without the factor to that with it, as a
-geometric mean over the parts, beyond which the doubt is certain"""
+geometric mean over the parts, beyond which the efforts are certainly wrong"""
 ALIKE = 1.3
 """A well-known factor (degrees, gear ratio) is chosen if its error is at most this many times the
 smallest one; a sign if it is at most `TWICE` that"""

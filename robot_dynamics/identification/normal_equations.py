@@ -37,6 +37,8 @@ ENOUGH = 2400
 BIWEIGHT = 4.685
 """Residual in standard deviations beyond which a sample has weight 0: 95 % efficient for Gaussian
 noise"""
+SIGMA_OF_MAD = 1.4826
+"""Ratio of the standard deviation to the median absolute deviation of Gaussian noise"""
 ASSUMED = 0.1
 """Fraction of a joint's RMS torque that is assumed as noise where residuals do not determine it"""
 TAKEN = 0.1
@@ -87,7 +89,7 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """Sums over weighted samples, by fold and joint; `a + b` are those of both.
+    """Sums over weighted samples, by fold and joint; those of several recordings add up.
 
     The sums are kept by joint, over the k columns of its rows (`Unknowns.places`), so that joints
     can be reweighted later.
@@ -127,17 +129,6 @@ class NormalEquations:
             a, b = np.triu_indices(len(used))
             gram[:, j, used[a], used[b]] = gram[:, j, used[b], used[a]] = values
         self.__dict__.update(state | {"gram": gram})
-
-    def __add__(self, other: NormalEquations) -> NormalEquations:
-        return NormalEquations(
-            self.gram + other.gram,
-            self.moment + other.moment,
-            self.square + other.square,
-            self.count + other.count,
-            self.noise + other.noise,
-            self.independent + other.independent,
-            self.pulled + other.pulled,
-        )
 
     def without(self, joints: list[int]) -> NormalEquations:
         """The equations without these joints' efforts.
@@ -550,7 +541,7 @@ def robust(
         for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
             if good.any():
                 own = own if good.all() else own[good]
-                sigma[j] = max(1.4826 * _median(own), FLOOR * level[j])
+                sigma[j] = max(SIGMA_OF_MAD * _median(own), FLOOR * level[j])
         weights = np.where(usable, biweight(residual, sigma), 0.0) / sigma**2
         if np.abs(sigma / before - 1.0).max() < SETTLED:
             break
