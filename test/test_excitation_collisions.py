@@ -171,14 +171,14 @@ def test_distances_are_pinocchios_and_their_slopes_are_theirs(arm):
     assert checked > 3
     # the gradient of the penalty, where it is smooth
     slope, h, seen = np.zeros_like(q), 1e-6, 0
-    design._regions(q, 1.0, slope)
+    design._region_penalty(q, 1.0, slope)
     for k in range(len(q)):
         for j in range(3):
             sides = []
             for step in (h, -h):
                 moved = q[k : k + 1].copy()
                 moved[0, j] += step
-                sides.append(design._regions(moved, 1.0, np.zeros((1, 3))))
+                sides.append(design._region_penalty(moved, 1.0, np.zeros((1, 3))))
             change = (sides[0] - sides[1]) / (2 * h)
             if abs(change) > 0.1:
                 assert slope[k, j] == pytest.approx(change, rel=0.02, abs=0.05)

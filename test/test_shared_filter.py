@@ -71,7 +71,7 @@ def test_a_few_choose_together_and_those_unlike_them_alone(shared):
     }
     assert pooled != shared.choices["log 00 odd"].errors.tobytes()
     assert len(shared.choices) == FEW + 1
-    assert f"{MANY - FEW} recordings use the cut-off that {FEW} similar recordings" in str(
+    assert f"{MANY - FEW} recordings use the cut-off chosen from {FEW} similar recordings" in str(
         shared.notes
     )
 
