@@ -68,7 +68,7 @@ def test_comments_stay_on_their_lines(before, after):
 
 def test_an_anchored_home_is_left_alone():
     text = "home: &h {a: 1}\nlocked: *h\n"
-    with pytest.raises(rd.DescriptionError, match=r"x\.yaml: home: it can't be changed"):
+    with pytest.raises(rd.DescriptionError, match=r"x\.yaml: home: cannot be changed"):
         with_home(text, {"a": 2.0}, "x.yaml")
 
 

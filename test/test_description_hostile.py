@@ -83,7 +83,7 @@ def test_a_number_with_something_within_is_none(within, where):
     (rotor,) = rd.load(whole).rotors
     assert rotor.ratios == (("j", 50.0),)
     broken = ROBOT.replace("</robot>", gears.format(within) + "</robot>")
-    refused(rd.load, broken, where, "mechanicalReduction", "text alone")
+    refused(rd.load, broken, where, "mechanicalReduction", "only text")
 
 
 def test_comments_and_instructions_elsewhere_do_no_harm():

@@ -171,14 +171,14 @@ def test_distances_are_pinocchios_and_their_slopes_are_theirs(arm):
     assert checked > 3
     # the gradient of the penalty, where it is smooth
     slope, h, seen = np.zeros_like(q), 1e-6, 0
-    design._regions(q, 1.0, slope)
+    design._region_penalty(q, 1.0, slope)
     for k in range(len(q)):
         for j in range(3):
             sides = []
             for step in (h, -h):
                 moved = q[k : k + 1].copy()
                 moved[0, j] += step
-                sides.append(design._regions(moved, 1.0, np.zeros((1, 3))))
+                sides.append(design._region_penalty(moved, 1.0, np.zeros((1, 3))))
             change = (sides[0] - sides[1]) / (2 * h)
             if abs(change) > 0.1:
                 assert slope[k, j] == pytest.approx(change, rel=0.02, abs=0.05)
@@ -267,11 +267,11 @@ def test_what_is_missing_is_said(arm, tmp_path, monkeypatch):
     bare.write_text(ARM.replace("collision>", "visual>"))
     design, notes = design_of(bare)
     assert design.regions == ()
-    assert notes == ("collisions not checked: there are no collision shapes of a URDF",)
+    assert notes == ("collisions not checked: no URDF with collision shapes",)
     # if a body cannot be kept from the table, this is refused, never left out
     with pytest.raises(InputError, match=r"--table: found 2\.0, expected a height that"):
         design_of(arm, table=2.0)
-    with pytest.raises(InputError, match="--table: arm has no collision shapes; set --above LINK"):
+    with pytest.raises(InputError, match="--table: arm has no collision shapes; use --above LINK"):
         design_of(bare, table=0.0)
     with pytest.raises(InputError, match="table"):
         excite(str(arm), table=float("nan"))

@@ -655,7 +655,7 @@ def test_a_contact_is_named_with_its_stretch_and_joints(arm, truth):
     result = identify(arm, log, cutoff=10.0)
     (words,) = [each for each in result.warnings if "Was the robot touched" in each]
     assert words.startswith("touched: from 8 s to 9.5 s the model leaves up to ")
-    assert "N·m (or N) unexplained at a, b (most at " in words
+    assert "N·m (or N) unexplained at a, b (largest at " in words
     assert {(each.joint, each.begin, each.end) for each in result.contacts} == {
         ("a", 8.0, 9.5),
         ("b", 8.0, 9.5),

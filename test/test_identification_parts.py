@@ -44,7 +44,7 @@ from robot_dynamics.identification.normal_equations import (
     NormalEquations,
     Rows,
     Sums,
-    _correlation,
+    correlation_length,
     quietest,
     reduce,
     robust,
@@ -407,7 +407,10 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
     seen = np.diag(full) > 0
     off = np.abs(G - full)[np.ix_(seen, seen)] / scale[np.ix_(seen, seen)]
     assert off.max() < 0.2  # apart from what the biweight removes
-    both = normal + normal
+    total: Sum[NormalEquations] = Sum()
+    total.add(normal)
+    total.add(normal)
+    both = total.value()
     np.testing.assert_array_equal(both.gram, 2 * normal.gram)
     np.testing.assert_array_equal(both.moment, 2 * normal.moment)
     np.testing.assert_array_equal(both.square, 2 * normal.square)
@@ -445,13 +448,13 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
 def test_the_correlation_of_a_residual():
     rng = np.random.default_rng(0)
     white = rng.normal(size=20000)
-    assert _correlation(white) == pytest.approx(1.0, abs=0.05)
+    assert correlation_length(white) == pytest.approx(1.0, abs=0.05)
     for rho in (0.5, 0.9):
         chain = np.zeros_like(white)
         for k in range(1, len(white)):
             chain[k] = rho * chain[k - 1] + white[k]
-        assert _correlation(chain) == pytest.approx((1 + rho) / (1 - rho), rel=0.15)
-    assert _correlation(np.zeros(100)) == 1.0
+        assert correlation_length(chain) == pytest.approx((1 + rho) / (1 - rho), rel=0.15)
+    assert correlation_length(np.zeros(100)) == 1.0
 
 
 @pytest.mark.parametrize(("rho", "count"), [(0.0, 9), (0.8, 131), (0.99, 200), (0.99, 20000)])
@@ -460,7 +463,7 @@ def test_the_correlation_is_the_sum_up_to_where_it_first_falls(rho, count):
     own = np.correlate(chain, chain, "full")[count - 1 :] / (chain @ chain)
     own = own[: count // 4]
     fallen = [*np.flatnonzero(own < 0.05), len(own)][0]
-    assert _correlation(chain) == pytest.approx(1 + 2 * own[1:fallen].sum(), rel=1e-12)
+    assert correlation_length(chain) == pytest.approx(1 + 2 * own[1:fallen].sum(), rel=1e-12)
 
 
 def test_the_unexplained_is_the_least_with_which_as_many_lie_in_the_band(unknowns):
@@ -1018,7 +1021,7 @@ def test_joints_touched_at_the_same_time_share_a_line():
     first, second, third = words([*some, contact("a", 6, 8, 20, "other")])
     assert first.startswith(
         "log: from 5 s to 8 s the model leaves up to 2 N·m (or N) unexplained at a, b "
-        "(most at b), 30"
+        "(largest at b), 30"
     )
     assert second.startswith("log: from 8 s to 9 s")
     assert third.startswith("other: from 6 s")

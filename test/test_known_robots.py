@@ -107,7 +107,7 @@ def test_what_cannot_be_fetched_is_one_line_and_prints_nothing(wheel, monkeypatc
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "path", [str(package), *sys.path])
     known._fetched.cache_clear()
-    with pytest.raises(rd.DescriptionError, match=r"far: .* can't fetch it: no route"):
+    with pytest.raises(rd.DescriptionError, match=r"far: .* cannot fetch it: no route"):
         rd.load("far")
     assert capsys.readouterr().out == ""
     assert main(["check", "far"]) == 1

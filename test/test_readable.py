@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_written_is_named_with_the_reason(tmp_path, place)
     with pytest.raises(InputError) as found:
         write_table(tmp_path / place, [("time", np.zeros(1))])
     reason = "No such file or directory" if "no/" in place else "Is a directory"
-    assert str(found.value) == f"{tmp_path / place}: it can't be written ({reason})"
+    assert str(found.value) == f"{tmp_path / place}: cannot be written ({reason})"
 
 
 def test_a_folder_is_made_or_named(tmp_path):

@@ -238,7 +238,7 @@ def test_a_mimic_of_no_joint_that_moves_is_told_and_moves_by_itself(masters):
         ("<xyz>0 0.6 0.8</xyz>", "<xyz>0 0 0</xyz>", "axis"),
         ('<link name="tool">', '<link name="fore">', "fore"),
         ("<mass>0.5</mass>", "<mass></mass>", "link 'tool': mass: found '', expected a finite"),
-        ("<mass>0.5</mass>", "<mass>0<!-- -->.5</mass>", "link 'tool': mass: .* text alone"),
+        ("<mass>0.5</mass>", "<mass>0<!-- -->.5</mass>", "link 'tool': mass: .* only text"),
         ("<mass>0.5</mass>", "<mass>1</mass><mass>2</mass>", "inertial.mass: found '2 of them'"),
         ("<izz>0.15</izz>", "<izz/>", "link 'base': inertia.izz: found ''"),
         ("<child>fore</child>", "<child>fore</child><axis/>", "'elbow': axis: found '2 of them'"),

@@ -640,7 +640,7 @@ def test_where_it_cannot_be_written_is_one_line(capsys, tmp_path):
     assert main(["show", str(CONFIG / "polar.yaml"), "--out", str(page)]) == 1
     # a slow machine says what it is at before
     last = capsys.readouterr().err.strip().split("\n")[-1]
-    assert last == f"robot_dynamics: {page}: it can't be written (No such file or directory)"
+    assert last == f"robot_dynamics: {page}: cannot be written (No such file or directory)"
 
 
 def test_a_printed_program_computes_what_the_python_one_does():

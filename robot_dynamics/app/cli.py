@@ -98,11 +98,11 @@ def _words(error: click.ClickException) -> str:
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Argument):
         error.param_hint = error.param.human_readable_name  # its name, not all its choices
     words = one_line(error.format_message())
-    says_what_is_right = isinstance(error, click.BadParameter) and not isinstance(
+    names_the_expected = isinstance(error, click.BadParameter) and not isinstance(
         error, click.MissingParameter
     )
     context = getattr(error, "ctx", None)
-    if says_what_is_right or context is None:
+    if names_the_expected or context is None:
         return words
     return f"{words.rstrip('.?')}; see {context.command_path} --help"
 

@@ -129,7 +129,7 @@ class Command(click.Command):
             elif found.text:
                 print(found.text)
             sys.stdout.flush()
-        except BrokenPipeError:  # `| head` has seen enough
+        except BrokenPipeError:  # the reader, such as `head`, has exited
             print_nothing_more()
         return found.exit_code
 

@@ -138,11 +138,11 @@ class Stretch:
     """Measured and modelled torques of consecutive samples."""
 
     seen: bool
-    """Were they used for the fit?"""
+    """Whether they were used for the fit"""
     time: Floats
     """(k,) s"""
     usable: NDArray[np.bool_]
-    """(k, n): may the measured torques be used?"""
+    """(k, n): whether the measured torques may be used"""
     series: Mapping[str, Floats]
     """(k, n) torques, N·m or N: tau (measured), described, identified, residual, low and high (the
     band); of an open chain also those of each term, and qd, the rates, rad/s or m/s"""
@@ -282,7 +282,7 @@ def _torques(law: Friction, rates: Floats) -> Floats:
 
 
 def stretches(result: Identification | ClosedIdentification) -> list[Stretch]:
-    """The stretches that are drawn: of a robot with loops, held-out ones alone."""
+    """The stretches that are drawn: for a robot with loops, only held-out ones."""
     found = []
     if isinstance(result, ClosedIdentification):
         for each in result.shown:

@@ -40,8 +40,8 @@ def oddities(mechanism: Mechanism, where: str) -> Iterator[str]:
 
 
 def _weighs_nothing(mechanism: Mechanism, link: Link) -> bool:
-    """Does the link lack mass and inertia, without being merely one of several joints at the same
-    point, as in a universal joint or a wrist?"""
+    """Whether the link lacks mass and inertia, without being merely one of several joints at the
+    same point, as in a universal joint or a wrist."""
     if not link.inertial.is_nothing:
         return False
     if any(rotor.mount == link.name or _drives(rotor.ratios, link) for rotor in mechanism.rotors):

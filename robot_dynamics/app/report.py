@@ -130,7 +130,7 @@ def report(source: str, *, strict: bool = False) -> Output:
 
     Args:
         source: the description's file.
-        strict: treat warnings as errors?
+        strict: whether to treat warnings as errors.
 
     Raises:
         DescriptionError: the description is invalid, or, with `strict`, gives a warning.
@@ -158,13 +158,13 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
         except DescriptionError as error:
             raise with_other_mistakes(error, source) from None
     complaints = [str(each.message) for each in caught]
-    mended: list[str] = []
+    closing: list[str] = []
     if mechanism.loops:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             mechanism, solver = prepared(mechanism)
-        mended = [str(each.message) for each in caught]
-    for complaint in (*mended, *oddities(mechanism, source)):
+        closing = [str(each.message) for each in caught]
+    for complaint in (*closing, *oddities(mechanism, source)):
         if strict:
             raise DescriptionError(complaint, name=source)
         complaints.append(complaint)
@@ -299,13 +299,13 @@ def joint_rows(names: list[str], motion: dict[str, Any]) -> list[list[str]]:
                 _quantity(each["velocity"], f"{length}/s"),
                 _quantity(each["effort"], force),
                 _quantity(each["gear_ratio"], "").rstrip(),
-                _rubs(each["friction"]),
+                _friction(each["friction"]),
             ]
         )
     return _with_friction([head, *rows])
 
 
-def _rubs(law: dict[str, float]) -> str:
+def _friction(law: dict[str, float]) -> str:
     return ", ".join(f"{key.replace('_', ' ')} {x:.4g}" for key, x in law.items() if x)
 
 
@@ -340,7 +340,7 @@ def rotor_rows(rotors: dict[str, Any]) -> list[list[str]]:
     for name, rotor in rotors.items():
         ratios = _ratios(rotor["gear_ratios"]) or "does not turn"
         numbers = f"{rotor['mass']:.4g}", f"{rotor['axial_inertia']:.4g}"
-        rows.append([name, rotor["mount"], ratios, *numbers, _rubs(rotor["friction"])])
+        rows.append([name, rotor["mount"], ratios, *numbers, _friction(rotor["friction"])])
     return _with_friction(rows)
 
 

@@ -137,7 +137,7 @@ class Chart:
     unseen: Sequence[tuple[float, float]] = ()
     """Intervals of x to be shaded"""
     logarithmic: bool = False
-    """Is the y axis logarithmic?"""
+    """Whether the y axis is logarithmic"""
     bounds: tuple[float, float] | None = None
     """The limits of the y axis; None: those of the curves"""
     band: tuple[Line, Line] | None = None

@@ -16,7 +16,7 @@ from .order import no_name_twice
 _SLACK = 1e-9
 """Relative tolerance of the conditions on inertias, as descriptions contain rounded decimals"""
 _NOTHING = 1e-15
-"""kg m², that of a grain of dust: smaller moments are rounding errors, whatever the others are"""
+"""kg m²: smaller moments are rounding errors, however large the others are"""
 
 Origins = Mapping[tuple[str, str], str]
 """("link" | "joint" | "rotor", its name) → the file it comes from, if that is another file"""
@@ -125,7 +125,7 @@ def structure(mechanism: Mechanism, where: Place) -> None:
         no_name_twice(names, where / key + ": joint")
         for i, name in enumerate(names):
             step = i if key in ("actuated", "sensed") else name
-            _moves_by_itself(mechanism, name, (where / key).at(step))
+            _check_independent(mechanism, name, (where / key).at(step))
     for name in mechanism.near:
         if name not in near_joints:
             _known(name, links, (where / "near" + ": link").at(name))
@@ -214,8 +214,8 @@ def friction(
     Args:
         law: the friction.
         where: the place of the joint or rotor.
-        steps: other places in the file where the friction may stand.
-        of_rotor: is it the law of a rotor?
+        steps: other places in the file where the friction may be given.
+        of_rotor: whether it is the friction of a rotor.
     """
     for key, what, value, expected in law.faults(of_rotor):
         keys = key.split("_") if key.startswith("stribeck") else [key]
@@ -271,7 +271,7 @@ def _check_loop(loop: Loop, links: Iterable[str], where: Place) -> None:
         raise _bad(at / "successor" + " link", loop.successor.link, expected)
 
 
-def _moves_by_itself(mechanism: Mechanism, name: str, what: Place) -> None:
+def _check_independent(mechanism: Mechanism, name: str, what: Place) -> None:
     joint = next((link.joint for link in mechanism.links if link.joint.name == name), None)
     if joint is None or name in mechanism.joint_names:
         _known(name, mechanism.joint_names, what)

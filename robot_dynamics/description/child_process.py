@@ -16,9 +16,9 @@ from .files import MOST_BYTES
 
 
 def output(code: str, arguments: Sequence[str], where: str, longest: float) -> tuple[bytes, str]:
-    """What the code wrote to its standard output, at most MOST_BYTES + 1 bytes, and its complaint.
+    """(the code's standard output, at most MOST_BYTES + 1 bytes; its error message).
 
-    The complaint is the last line of its standard error, or says how the process ended; it is empty
+    The message is the last line of its standard error, or says how the process ended; it is empty
     if the process succeeded.
 
     Args:
@@ -48,9 +48,9 @@ def output(code: str, arguments: Sequence[str], where: str, longest: float) -> t
                 _end(process)
         out.seek(0)
         words.seek(0)
-        told = words.read(MOST_BYTES).decode(errors="replace").strip().splitlines()
-        complaint = "" if not ended else told[-1] if told else f"it ended with {ended}"
-        return out.read(MOST_BYTES + 1), complaint
+        lines = words.read(MOST_BYTES).decode(errors="replace").strip().splitlines()
+        message = "" if not ended else lines[-1] if lines else f"it ended with {ended}"
+        return out.read(MOST_BYTES + 1), message
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

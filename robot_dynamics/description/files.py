@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding a description's file (by a path, or by package://name/path and the ament index), and
-writing whole files."""
+"""Finds a description's file (by a path, or by package://name/path and the ament index), and writes
+whole files."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         words = f"not a text file in UTF-8 ({error.reason}): save text in another encoding as UTF-8"
     except OSError as error:
-        words = f"it can't be read ({error.strerror})"
+        words = f"cannot be read ({error.strerror})"
     raise DescriptionError(f"{path.name}: {words}", name=str(path))
 
 
@@ -167,7 +167,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     try:
         _replace(Path(os.path.realpath(path)), content)
     except OSError as error:
-        words = f"{shortened(str(path))}: it can't be written ({error.strerror or error})"
+        words = f"{shortened(str(path))}: cannot be written ({error.strerror or error})"
         raise InputError(words, name=str(path)) from None
 
 

@@ -94,14 +94,14 @@ def _fetched() -> Mapping[str, str]:
 
 def _fetch(name: str, module: str) -> Path:
     try:
-        # keep its output out of ours
+        # its output must not mix with ours
         with warnings.catch_warnings(), redirect_stdout(sys.stderr):
             warnings.simplefilter("ignore")
             found = importlib.import_module(f"robot_descriptions.{module}")
     except Exception as error:  # noqa: BLE001  git, sockets and files each raise their own
         words = one_line(error, 200) or type(error).__name__
         raise DescriptionError(
-            f"{name}: robot_descriptions can't fetch it: {words}", name=name
+            f"{name}: robot_descriptions cannot fetch it: {words}", name=name
         ) from None
     for each in PATHS:
         path = getattr(found, each, None)

@@ -41,7 +41,7 @@ def located(error: DescriptionError, source: str | Path) -> DescriptionError:
     try:
         line = _line(error.place, source)
     except (RobotDynamicsError, OSError, yaml.YAMLError, RecursionError):
-        line = None  # if it can't be read again, there are no line numbers
+        line = None  # without reading it again there are no line numbers
     if line is None:
         return error
     words = f"{error} (line {line})"

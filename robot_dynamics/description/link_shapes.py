@@ -53,7 +53,7 @@ def link_shapes(source: str, element: str) -> tuple[list[LinkShape], list[str]]:
         element: visual or collision.
 
     Returns:
-        (the shapes, remarks on what was left out); both are empty if it is not a URDF.
+        (the shapes, notes on what was left out); both are empty if it is not a URDF.
     """
     file = _urdf_of(source)
     found: list[LinkShape] = []

@@ -19,7 +19,7 @@ def mimicking(joints: dict[str, Joint], where: Place, strict: bool) -> dict[str,
         strict: raise an error instead of warnings.
 
     Raises:
-        DescriptionError: joints that follow one another in a circle.
+        DescriptionError: joints that follow one another in a cycle.
 
     Warns:
         DescriptionWarning: a joint that mimics a missing or fixed one; it becomes independent.

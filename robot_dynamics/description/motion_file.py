@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,8 @@ def write_motion(
     Raises:
         InputError: it cannot be written.
     """
-    lines = ["# trajectory_msgs/JointTrajectory: rad, m and s", f"joint_names: {_texts(joints)}"]
-    lines.append("points:")
+    names = json.dumps(joints)  # JSON is YAML
+    lines = ["# trajectory_msgs/JointTrajectory: rad, m and s", f"joint_names: {names}", "points:"]
     for t, *states in zip(time, q, qd, qdd, strict=True):
         total = round(float(t) * SECOND)
         for k, (field, row) in enumerate(zip(FIELDS, states, strict=True)):
@@ -47,12 +48,6 @@ def write_motion(
             lines.append(f"{'  ' if k else '- '}{field}: [{numbers}]")
         lines.append(f"  time_from_start: {{sec: {total // SECOND}, nanosec: {total % SECOND}}}")
     write_text(path, "\n".join(lines) + "\n")
-
-
-def _texts(names: tuple[str, ...]) -> str:
-    import json
-
-    return json.dumps(list(names))  # JSON is YAML
 
 
 def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoints]:
@@ -79,7 +74,7 @@ def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoint
         or not all(isinstance(joint, str) and joint for joint in joints)
         or len(set(joints)) != len(joints)
     ):
-        raise wrong(TrajectoryError, f"{name}: joint_names", joints, "different joints' names")
+        raise wrong(TrajectoryError, f"{name}: joint_names", joints, "distinct joint names")
     points = content.get("points")
     if not isinstance(points, list) or len(points) < 2:
         raise wrong(TrajectoryError, f"{name}: points", points, "a list of at least two")

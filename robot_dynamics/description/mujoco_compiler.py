@@ -145,14 +145,14 @@ def _compiled_apart(source: Path | str, where: str) -> Any:
             given, kind = Path(folder, "model.xml"), "text"
             given.write_text(source, encoding="utf-8")
         arguments = [str(given), kind, str(MOST_MEMORY), str(MOST_MODEL)]
-        _, told = output(_CHILD, [*arguments, str(result)], f"{where}: MuJoCo", LONGEST)
-        if told:
-            raise _refused(where, told)
+        _, message = output(_CHILD, [*arguments, str(result)], f"{where}: MuJoCo", LONGEST)
+        if message:
+            raise _refused(where, message)
         return library().MjModel.from_binary_path(str(result))
 
 
-def _refused(where: str, told: str) -> DescriptionError:
-    return DescriptionError(f"{where}: not a valid MJCF: {one_line(told, 300)}", name=where)
+def _refused(where: str, message: str) -> DescriptionError:
+    return DescriptionError(f"{where}: not a valid MJCF: {one_line(message, 300)}", name=where)
 
 
 def _check_files(text: str, folder: Path, where: str) -> None:

@@ -116,7 +116,7 @@ class _Reader:
             if link.joint.moves and link.joint.coupling is None
         ]
         actuated = tuple(name for name in independent if name in driven)
-        self._nothing_else()
+        self._report_other_elements()
         return Mechanism(
             text(model_name(model.names) or "robot", f"{self.where}: model name"),
             tuple(self.links),
@@ -198,7 +198,7 @@ class _Reader:
         axis = array(model.jnt_axis[k].tolist())
         # q = qpos, while MuJoCo moves the body by qpos - qpos0
         place = model.jnt_qposadr[k]
-        shift, stiffness = float(model.qpos0[place]), self._acting("jnt", "stiffness", k)
+        shift, stiffness = float(model.qpos0[place]), self._active_value("jnt", "stiffness", k)
         if kind == kinds.mjJNT_HINGE:
             kind_here, tail = "revolute", Pose(exact(rotation_about(axis, -shift))) @ back
         else:
@@ -217,8 +217,8 @@ class _Reader:
             axis=axis,
             tail=tail,
             friction=Friction(
-                self._acting("dof", "damping", dof),
-                self._acting("dof", "frictionloss", dof),
+                self._active_value("dof", "damping", dof),
+                self._active_value("dof", "frictionloss", dof),
                 offset=-stiffness * float(model.qpos_spring[place]),
                 stiffness=stiffness,
             ),
@@ -264,7 +264,7 @@ class _Reader:
         if polynomial := self._nonzero((f"{kind}_dampingpoly",), k):
             self._leave_out(f"{what}: damping that is not linear", polynomial)
         inertia, viscous, coulomb = (
-            self._acting(kind, name, k) for name in ("armature", "damping", "frictionloss")
+            self._active_value(kind, name, k) for name in ("armature", "damping", "frictionloss")
         )
         law = Friction(viscous, coulomb) if viscous or coulomb else None
         if inertia or law:
@@ -273,7 +273,7 @@ class _Reader:
     def _tendons(self) -> None:
         for k in range(self.model.ntendon):
             what = f"tendon {self._name('TENDON', k) or k!r}"
-            ratios = self._turned(k)
+            ratios = self._tendon_ratios(k)
             fields = ["stiffness", "stiffnesspoly"]
             if ratios is None:
                 what = f"spatial {what}"
@@ -284,7 +284,7 @@ class _Reader:
                 said = "stiffness" if ratios else "stiffness, damping, frictionloss, armature"
                 self._leave_out(f"{what}: {said}", acts)
 
-    def _turned(self, tendon: int) -> dict[str, float] | None:
+    def _tendon_ratios(self, tendon: int) -> dict[str, float] | None:
         """By joint, the rate of a fixed tendon relative to the joint's; None: the tendon is
         spatial."""
         model, first = self.model, int(self.model.tendon_adr[tendon])
@@ -304,7 +304,7 @@ class _Reader:
                 ratios[master] = ratios.get(master, 0.0) + float(ratio * share)
         return replace(shaft, ratios=tuple(each for each in ratios.items() if each[1]))
 
-    def _acting(self, kind: str, name: str, k: int) -> float:
+    def _active_value(self, kind: str, name: str, k: int) -> float:
         """A number of element k of `kind`; 0 if its flag disables it."""
         flags = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}
         if name in flags and self._disabled(flags[name]):
@@ -339,13 +339,13 @@ class _Reader:
             if np.any(data[2:5]):
                 self._leave_out(f"{at}: polynomial", data[:5].tolist())
                 continue
-            rest = self._rest(one)
+            rest = self._reference_position(one)
             # q1 - q1_0 = c0 + c1 (q2 - q2_0)
             ratios: tuple[tuple[str, float], ...] = ()
             offset = rest + data[0]
             if two >= 0:
                 ratios = ((self.joints[two], float(data[1])),)
-                offset -= data[1] * self._rest(two)
+                offset -= data[1] * self._reference_position(two)
             if name in taken or any(master in taken for master, _ in ratios):
                 self._leave_out(f"{at}: a joint that already follows another", name)
                 continue
@@ -435,7 +435,7 @@ class _Reader:
             else:
                 self._leave_out(f"{what}: transmission", kinds(int(transmission)).name)
                 if transmission == kinds.mjTRN_TENDON:
-                    turned = self._turned(target)
+                    turned = self._tendon_ratios(target)
             if turned:
                 self._shaft(what, "actuator", k, {j: gear * r for j, r in turned.items()})
             elif acts := self._nonzero(("actuator_armature", "actuator_damping"), k):
@@ -458,7 +458,7 @@ class _Reader:
             driven,
         )
 
-    def _nothing_else(self) -> None:
+    def _report_other_elements(self) -> None:
         """Report other elements that act in MuJoCo but are left out."""
         model, kinds = self.model, self.mujoco.mjtEq
         for body in np.flatnonzero(model.body_gravcomp):
@@ -483,7 +483,7 @@ class _Reader:
         if ends.any() and ends[0] >= ends[1]:
             self._leave_out(what, ends.tolist(), "a lower limit below the upper one")
 
-    def _rest(self, joint: int) -> float:
+    def _reference_position(self, joint: int) -> float:
         return float(self.model.qpos0[self.model.jnt_qposadr[joint]])
 
     def _name(self, kind: str, k: int) -> str:

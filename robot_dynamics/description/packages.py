@@ -65,8 +65,8 @@ def share(package: str, reference: str, near: Path | None = None) -> Path:
 
 
 def _around(folder: Path) -> Iterator[Path]:
-    """A folder and those above it, up to the file system's root, or to a folder that everybody may
-    write to, as anybody could have left a package there. These last ones are not searched."""
+    """A folder and those above it, up to but excluding the file system's root or a world-writable
+    folder, in which anybody could have left a package."""
     folder = folder.resolve()
     for each in (folder, *folder.parents)[:-1]:
         if each.stat().st_mode & stat.S_IWOTH:
@@ -76,7 +76,7 @@ def _around(folder: Path) -> Iterator[Path]:
 
 def _name(folder: Path) -> str:
     """The name in a package's manifest; "" if there is none."""
-    if not os.path.isfile(folder / MANIFEST):  # not a pipe either, to which nobody may ever write
+    if not os.path.isfile(folder / MANIFEST):  # reading a pipe might block forever
         return ""
     try:
         with open(folder / MANIFEST, encoding="utf-8", errors="replace") as file:

@@ -58,7 +58,7 @@ def _differential(
     x_a = n_a (n_j1 x_j1 ± n_j2 x_j2)."""
     actuators = list(transmission.iterfind("actuator"))
     if len(actuators) != 2:
-        raise wrong(DescriptionError, at / "actuators", len(actuators), "two, as it has joints")
+        raise wrong(DescriptionError, at / "actuators", len(actuators), "two, one per joint")
     joints.sort(key=lambda joint: joint.get("role") or "")
     actuators.sort(key=lambda actuator: actuator.get("role") or "")
     n_1, n_2 = (_own_reduction(joint, at) for joint in joints)

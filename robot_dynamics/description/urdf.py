@@ -149,7 +149,7 @@ def _links(
 def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: Place) -> str:
     """The link that no joint carries. It is the mechanism's base, not one of its `links`."""
     if not inertials:
-        expected = "at least one (a file of xacro macros has none: give the file that calls them)"
+        expected = "at least one (a file of xacro macros has none: pass the file that calls them)"
         raise wrong(DescriptionError, where + ": links", "none", expected)
     roots = set(inertials) - {joint.child for joint in joints}
     if len(roots) != 1:

@@ -44,7 +44,8 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
     Args:
         mechanism: the robot.
         world: whether to fix the base to a link `world`, as Gazebo requires. A base without mass
-            gets one, which affects no torque: Gazebo drops links without it, and what is on them.
+            gets one, which affects no torque: Gazebo drops links without mass, and all that they
+            carry.
 
     Raises:
         DescriptionError: a name that XML cannot contain, or a joint that follows several others.
@@ -111,11 +112,11 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
             f"the inertia of rotors {listed(turning)}",
             "Γ²·I about its axis is what simulators call armature",
         )
-    thin = [link.name for link in lumped(mechanism).links if _is_thin(link.inertial)]
-    if thin:
+    bodies = [link.name for link in lumped(mechanism).links if _is_degenerate(link.inertial)]
+    if bodies:
         yield DescriptionError(
-            f"{mechanism.name}: links {listed(thin)} have no mass, or no moment of inertia about "
-            "some axis: simulators refuse such links, or drop them with everything on them"
+            f"{mechanism.name}: links {listed(bodies)} have no mass, or no moment of inertia about "
+            "some axis: simulators refuse such links, or drop them with all that they carry"
         )
     several = [each.name for each in mechanism.rotors if each.friction and not _joint_of(each)]
     if several:
@@ -132,10 +133,10 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
     both: tuple[Rotor | Armature, ...] = (*mechanism.rotors, *mechanism.armatures)
     for shaft in both:
         laws.get(_joint_of(shaft), []).append(shaft.friction or Friction())
-    rich = [name for name, some in laws.items() if any(map(_is_rich, some))]
-    if rich:
+    complex_laws = [name for name, some in laws.items() if any(map(_exceeds_urdf, some))]
+    if complex_laws:
         yield left(
-            f"friction of joints {listed(rich)} beyond viscous and Coulomb",
+            f"friction of joints {listed(complex_laws)} beyond viscous and Coulomb",
             "<dynamics> cannot express it; for two directions the mean is written",
         )
     size = float(np.linalg.norm(mechanism.gravity))
@@ -144,13 +145,13 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
         yield left(f"gravity [{found}] m/s²", "set its direction in the simulator")
 
 
-def _is_thin(body: Inertial) -> bool:
+def _is_degenerate(body: Inertial) -> bool:
     """Whether a body has no mass, or no moment of inertia about some axis."""
     moments = np.linalg.eigvalsh(np.asarray(body.inertia, dtype=float))
     return is_zero(body.mass) or bool(moments[0] <= 1e-12 * max(moments[-1], 1e-300))
 
 
-def _is_rich(law: Friction) -> bool:
+def _exceeds_urdf(law: Friction) -> bool:
     return set(law.numbers) > {"viscous", "coulomb"}
 
 
@@ -176,7 +177,9 @@ def _set(element: etree._Element, key: str, value: str) -> None:
     try:
         element.set(key, value)
     except ValueError:
-        raise wrong(DescriptionError, f"{element.tag} {key}", value, "what XML can hold") from None
+        raise wrong(
+            DescriptionError, f"{element.tag} {key}", value, "text that XML allows"
+        ) from None
 
 
 def _numbers(values: Floats | list[float]) -> str:

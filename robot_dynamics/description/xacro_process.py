@@ -76,7 +76,7 @@ def expanded(path: Path) -> str:
     where = path.name
     if importlib.util.find_spec("xacro") is None:
         raise DescriptionError(
-            f"{where}: xacro is not installed; `pip install xacro`, or give the URDF that "
+            f"{where}: xacro is not installed; `pip install xacro`, or pass the URDF that "
             "`xacro FILE` prints",
             name=where,
         )

@@ -82,19 +82,18 @@ def _parser(*, recover: bool = False) -> etree.XMLParser:
 
 
 def plain_text(element: etree._Element, where: str) -> str:
-    """The text of an element that contains nothing else, <n>5<!-- or -->0</n> is not 50.
+    """The text of an element that contains nothing else: <n>5<!-- or -->0</n> is not read as 50.
 
     Raises:
         DescriptionError: it contains an element, a comment or a processing instruction.
     """
     if len(element):
-        raise wrong(DescriptionError, where, etree.tostring(element), "text alone")
+        raise wrong(DescriptionError, where, etree.tostring(element), "only text")
     return (element.text or "").strip()
 
 
 def _after_prolog(text: str) -> str:
-    """The text from the first element on, or from anything else before it that is neither blank, a
-    comment nor an instruction."""
+    """The text without leading blanks, comments and processing instructions."""
     return _PROLOG.sub("", text, count=1)
 
 

@@ -51,7 +51,7 @@ def with_home(text: str, home: Mapping[str, float], where: str) -> str:
         same = False
     if not same:
         raise DescriptionError(
-            f"{where}: home: it can't be changed in place; write it as a plain mapping",
+            f"{where}: home: cannot be changed in place; write it as a plain mapping",
             name="home",
         )
     return made

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fit import Fit
-from .normal_equations import CHUNK, ENOUGH, Rows, _correlation
+from .normal_equations import CHUNK, ENOUGH, Rows, correlation_length
 from .preparation import Samples
 from .recording import Floats
 from .solve import inverted
@@ -67,7 +67,7 @@ def spread(fit: Fit, bodies: bool = True, drives: bool = True) -> Spread:
 
 
 def root_of(C: Floats) -> Floats:
-    """A root (p, p) of a covariance C = root rootᵀ."""
+    """A root (p, p) of a positive semidefinite C = root rootᵀ."""
     scale = np.sqrt(np.maximum(np.diag(C), np.finfo(float).tiny))
     values, axes = np.linalg.eigh(C / scale / scale[:, None])
     return np.asarray(scale[:, None] * axes * np.sqrt(np.maximum(values, 0.0)))
@@ -139,7 +139,7 @@ def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[n
         bins = np.minimum(np.searchsorted(edges, lacking / sigma**2), len(edges) - 1)
     for j in np.flatnonzero(np.isfinite(sigma)):
         counts[j] = np.bincount(bins[usable[:, j], j], minlength=len(edges))
-    alike = [max(1.0, _correlation(each)) for each in np.where(usable, residual, 0.0).T]
+    alike = [max(1.0, correlation_length(each)) for each in np.where(usable, residual, 0.0).T]
     return Needed(counts, counts.sum(axis=1) / alike)
 
 
@@ -160,11 +160,12 @@ class Band:
             qd: (k, n) rates, rad/s or m/s.
             qdd: (k, n) accelerations, rad/s² or m/s².
         """
-        zero, usable = np.zeros_like(q), np.ones(q.shape, dtype=bool)
-        samples = Samples(np.arange(len(q)), q, qd, qdd, zero, zero, usable)
+        samples = Samples.without_efforts(q, qd, qdd)
         chunks = [samples.rows(slice(k, k + CHUNK)) for k in range(0, len(q), CHUNK)]
         variance = [self.spread.variance(Rows(self.unknowns, chunk)) for chunk in chunks]
-        return np.asarray(np.sqrt(np.concatenate([zero[:0], *variance]) + self.residual**2))
+        return np.asarray(
+            np.sqrt(np.concatenate([np.zeros((0, q.shape[1])), *variance]) + self.residual**2)
+        )
 
 
 def _edges() -> Floats:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects decompression bombs: small files that decompress to very much data.
 
-All that a reader decompresses with zstd is a frame somewhere in the file, wherever an index points
-to, or, if messages are compressed one by one, a message, which may be stored in pieces. A frame is
-a sequence of blocks, each of which states its length and decompresses to at most 128 kB (RFC 8878,
-3.1.1). This bounds the decompressed size without decompressing anything. LZ4 expands data to at
-most 255 times its size. A database is treated as a bomb if it computes its content: a view or a
-generated column may be of any size.
+Whatever a reader decompresses with zstd is a frame somewhere in the file or, if messages are
+compressed individually, a message, which may be stored in pieces. A frame is a sequence of blocks,
+each of which states its length and decompresses to at most 128 kB (RFC 8878, 3.1.1). This bounds
+the decompressed size without decompressing anything. LZ4 expands data to at most 255 times its
+size. A database is treated as a bomb if it computes its content: a view or a generated column may
+be of any size.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAGIC = (0xFD2FB528).to_bytes(4, "little")
 BLOCK = 128 * 1024
 """Largest decompressed size of a block, in bytes"""
 LEAST = 1024
-"""Bytes as which every block counts at least, which also bounds the time of the scan"""
+"""Smallest size, in bytes, that is assumed for a block; it also bounds the scan's duration"""
 TIMES, MORE = 300, 64 * 2**20
 """A file may decompress to TIMES its size plus MORE bytes; recordings decompress to about ten times
 their size"""
@@ -60,7 +60,7 @@ class _Content:
 
 
 class Unpacker:
-    """Decompresses the messages of a recording that are compressed one by one.
+    """Decompresses the messages of a recording that are compressed individually.
 
     Args:
         path: the file or folder, whose size limits the decompressed size of all messages together.
@@ -79,7 +79,7 @@ class Unpacker:
         """
         if not message.startswith(MAGIC):
             return message
-        self._left -= _gives(message, self._left)
+        self._left -= _decompressed_bound(message, self._left)
         if self._left < 0:
             raise _is_bomb(self._path, self._size)
         return bytes(zstd().decompress(message))
@@ -123,7 +123,7 @@ def refuse_bomb(path: Path) -> None:
             continue
         most = TIMES * size + MORE
         with file.open("rb") as opened:
-            if _gives(_Content(opened, size), most) > most:
+            if _decompressed_bound(_Content(opened, size), most) > most:
                 raise _is_bomb(file, size)
 
 
@@ -140,7 +140,7 @@ def _computed(file: Path) -> str:
     return ""
 
 
-def _gives(data: _Content | bytes, most: int) -> int:
+def _decompressed_bound(data: _Content | bytes, most: int) -> int:
     """Upper bound, in bytes, of what all frames decompress to; the scan stops once it exceeds
     `most`."""
     total, at = 0, data.find(MAGIC)

@@ -122,23 +122,36 @@ def regions(above: Sequence[str], outside: Sequence[str]) -> tuple[Region, ...]:
     """
     found: list[Region] = []
     for text in above:
-        link, numbers = _split(text, 1, "--above", "LINK:Z")
+        link, numbers = link_numbers(text, (1,), "--above", "LINK:Z")
         found.append(Above(link, numbers[0]))
     for text in outside:
-        link, numbers = _split(text, 4, "--outside", "LINK:X,Y,Z,R with R above 0")
+        link, numbers = link_numbers(text, (4,), "--outside", "LINK:X,Y,Z,R with R above 0")
         if not numbers[3] > 0:
             raise wrong(InputError, "--outside", text, "LINK:X,Y,Z,R with R above 0")
         found.append(Outside(link, (numbers[0], numbers[1], numbers[2]), numbers[3]))
     return tuple(found)
 
 
-def _split(text: str, count: int, option: str, expected: str) -> tuple[str, list[float]]:
+def link_numbers(
+    text: str, counts: Sequence[int], option: str, expected: str
+) -> tuple[str, list[float]]:
+    """(link, numbers) of a text such as LINK:X,Y,Z.
+
+    Args:
+        text: the text.
+        counts: how many numbers there may be.
+        option: the option's name, for errors.
+        expected: what the text should look like, for errors.
+
+    Raises:
+        InputError: the text has another form.
+    """
     link, _, rest = text.strip().rpartition(":")
     try:
         numbers = [float(x) for x in rest.split(",")]
     except ValueError:
         numbers = []
-    if not link or len(numbers) != count or not all(map(math.isfinite, numbers)):
+    if not link or len(numbers) not in counts or not all(map(math.isfinite, numbers)):
         raise wrong(InputError, option, text, expected)
     return link, numbers
 
@@ -154,7 +167,7 @@ class _Solid:
     translation: Floats
     """(3,), m"""
     center: Floats
-    """(3,), m, in the link's frame: of the bounding sphere"""
+    """(3,), m: centre of the bounding sphere, in the link's frame"""
     radius: float
     """m, of the bounding sphere"""
 
@@ -164,7 +177,7 @@ class _Solid:
         return R @ self.rotation, R @ self.translation + p
 
     def centers(self, poses: Floats) -> Floats:
-        """(k, 3), m, in the base frame: of the bounding sphere, given the poses (k, 4, 4)."""
+        """(k, 3), m: centre of the bounding sphere in the base frame, for poses (k, 4, 4)."""
         return np.asarray(poses[:, :3, :3] @ self.center + poses[:, :3, 3])
 
 
@@ -235,8 +248,8 @@ def bodies_apart(
 ) -> tuple[tuple[Apart, ...], tuple[str, ...]]:
     """The pairs of bodies of a URDF that must not touch.
 
-    Pairs that a joint connects, that the SRDF disables, or that touch in nearly all postures, so by
-    design, are left out.
+    Pairs that are connected by a joint, disabled by the SRDF, or touching in nearly all postures
+    (hence by design) are left out.
 
     Args:
         mechanism: the robot.
@@ -266,11 +279,11 @@ def bodies_apart(
     if not shapes:
         if table is not None:
             raise InputError(
-                f"--table: {mechanism.name} has no collision shapes; set --above LINK:Z",
+                f"--table: {mechanism.name} has no collision shapes; use --above LINK:Z instead",
                 name="table",
-                expected="a URDF with <collision> elements that are found",
+                expected="a URDF with readable <collision> elements",
             )
-        return (), (*notes, "collisions not checked: there are no collision shapes of a URDF")
+        return (), (*notes, "collisions not checked: no URDF with collision shapes")
     if find_spec("coal") is None:
         words = "Coal, which finds collisions, is missing: pip install 'robot_dynamics[collisions]'"
         if table is not None or srdf is not None:
@@ -320,7 +333,7 @@ def _carriers(mechanism: Mechanism) -> dict[str, str]:
 def _unconnected(
     mechanism: Mechanism, solids: Mapping[str, Sequence[_Solid]], carrier: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """The pairs of bodies without a joint between them; bodies without shapes are passed over."""
+    """The pairs of bodies without a joint between them; bodies without shapes are skipped."""
     above = {link.name: carrier[link.parent] for link in mechanism.links if link.joint.moves}
     joined = set()
     for name in solids:

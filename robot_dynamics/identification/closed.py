@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..description import load
 from ..dynamics import InverseDynamics
@@ -34,12 +34,12 @@ from ..mechanism.transform import friction_at_joints
 from .band import Needed, counted, root_of
 from .bodies import NAMES, reference
 from .errors import Errors
-from .fit import RIDGE, WEIGHTS
+from .fit import RIDGE, chosen_weight
 from .fleet import Sum
 from .friction_laws import stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import fixed_to, parted
-from .normal_equations import CHUNK, _correlation
+from .normal_equations import CHUNK, SIGMA_OF_MAD, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .quality import large, lost
@@ -47,13 +47,13 @@ from .read import Source, adapted, as_list
 from .recording import Floats
 from .shared_filter import SharedFilter, alike, groups
 from .solve import Prior, inverted, minimise
-from .unknowns import body_names, with_rotors
+from .unknowns import body_names, body_size, with_rotors
 
 ENOUGH = 4000
 """Largest number of samples of all recordings; more add little information, and the loops must be
 closed for each one"""
 CHECKED = 2000
-"""Number of a recording's states that are tried first"""
+"""Number of a recording's states in which loop closure is checked first"""
 CLOSED = 0.5
 """Fraction of them in which the loops must close"""
 FOLDS = 6
@@ -62,8 +62,6 @@ PASSES = 4
 OFF_AXIS = 1e-6
 """How far the centre of mass of a link that spins freely may be off its axis, as a fraction of the
 robot's size"""
-BIWEIGHT = 4.685
-"""Tukey's biweight: residuals beyond this many standard deviations have weight 0"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,35 +76,11 @@ class ClosedIdentification(Identified):
     """(p, p), in the order of `parameters`: from the data and the description together"""
     shown: tuple[Shown, ...]
     """Held-out motion, for plots"""
-    band: ClosedBand
-    """The prediction band of measured torques about the model's"""
 
     @property
     def joints(self) -> tuple[str, ...]:
         """The names of the independent joints, in the order of states."""
         return self._model.joint_names
-
-    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """Predict the torques that would be measured: (torque, deviation) by motor, N·m or N.
-
-        In motion like the recorded one, 95 % of the measured torques lie within two deviations. The
-        deviation combines the parameters' uncertainty in these states with the residuals on
-        held-out motion. Both are NaN in states in which the loops cannot be closed.
-
-        Args:
-            q: (n,) or (k, n) positions of the independent joints, rad or m, in the order of
-                `joints`.
-            qd: rates, rad/s or m/s, likewise.
-            qdd: accelerations, rad/s² or m/s², likewise.
-
-        Raises:
-            InputError: another shape, or a number that is not finite.
-            ClosureError: the loops cannot be closed in a single state (n,).
-        """
-        torque = np.asarray(self._model(q, qd, qdd))
-        states = [np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd)]
-        states = [np.broadcast_to(x, (len(np.atleast_2d(torque)), x.shape[1])) for x in states]
-        return torque, self.band.deviation(*states).reshape(torque.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -428,8 +402,7 @@ class _Problem:
             np.array([at[f"{body}.{each}"] for each in NAMES]) for body in self.bodies
         ]
         mass = max(sum(float(phi[0]) for phi in described_bodies), 0.0)
-        arms = [float(np.linalg.norm(link.joint.origin.translation)) for link in whole.links]
-        size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
+        size = body_size(whole)
         self._references = tuple(
             reference(phi, 0.01 * mass if mass > 0 else 1.0, size) for phi in described_bodies
         )
@@ -563,7 +536,7 @@ class _Problem:
                 G, g = gram[:, keep][:, :, keep], moment[:, keep]
                 tight = RIDGE * np.maximum(np.diag(G.sum(axis=0))[b_size:], 1e-300)
                 prior = Prior(self._references, np.zeros(len(keep) - b_size), tight)
-                gamma = _weight(G, g, square, prior)
+                gamma, _ = chosen_weight(G, g, square, prior)
                 part, curvature = minimise(G.sum(axis=0), g.sum(axis=0), prior, gamma)
                 x[:] = 0.0
                 x[keep] = part
@@ -579,11 +552,10 @@ class _Problem:
             H = gram.sum(axis=0)
             H[:b_size, :b_size] = curvature[:b_size, :b_size]
             residual = b - A @ x
-            spread = 1.4826 * np.median(np.abs(residual), axis=0)
+            spread = SIGMA_OF_MAD * np.median(np.abs(residual), axis=0)
             sigma = np.maximum(spread, 1e-7 * np.maximum(level, 1e-300))
-            u = residual / (BIWEIGHT * sigma)
-            correlated = [max(1.0, _correlation(each)) for each in residual.T]
-            weights = np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0) / correlated
+            correlated = [max(1.0, correlation_length(each)) for each in residual.T]
+            weights = biweight(residual, sigma) / correlated
         own = np.arange(b_size, len(x))
         H[own, own] *= 1 + RIDGE
         return x, H, sigma
@@ -646,15 +618,3 @@ def _on_axes(
             own = slice(10 * k, 10 * k + 10)
             G[own, own] += rows.T @ rows / (OFF_AXIS * P[3, 3] * size) ** 2
     return G
-
-
-def _weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -> float:
-    """The weight γ of the description with the smallest cross-validation error."""
-    errors = np.zeros(len(WEIGHTS))
-    for f in range(FOLDS):
-        G, g = gram.sum(axis=0) - gram[f], moment.sum(axis=0) - moment[f]
-        x = None
-        for k in reversed(range(len(WEIGHTS))):
-            x, _ = minimise(G, g, prior, WEIGHTS[k], x)
-            errors[k] += square[f] + x @ (gram[f] @ x - 2 * moment[f])
-    return WEIGHTS[int(np.argmin(errors))]

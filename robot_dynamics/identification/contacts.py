@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .normal_equations import SIGMA_OF_MAD
 from .preparation import Samples
-from .recording import Floats
+from .recording import Floats, runs
 
 WINDOW = 0.25
 """Length in s of the windows over which residuals are averaged"""
@@ -23,7 +24,7 @@ FEW = 25
 LASTING = 3
 """Smallest number of consecutive windows of a contact; fewer are a spike"""
 FEWEST = 24
-"""Smallest number of windows needed to tell outliers"""
+"""Smallest number of windows needed to identify outliers"""
 FAR = 12.0
 """A window is an outlier if its residual exceeds the usual one (from the median) by this factor"""
 LEAST = 0.1
@@ -80,7 +81,7 @@ def contacts(
     window, mean = np.concatenate(places), np.concatenate(means)
     level = np.sqrt(squares / np.maximum(count, 1))
     for j, joint in enumerate(joints):
-        for a, b, usual in _standing_out(window, mean[:, j], float(level[j])):
+        for a, b, usual in _outlier_runs(window, mean[:, j], float(level[j])):
             most = float(mean[a:b, j][np.argmax(np.abs(mean[a:b, j]))])
             yield Contact(
                 source, joint, WINDOW * float(window[a]), WINDOW * float(window[b - 1] + 1), most,
@@ -88,31 +89,25 @@ def contacts(
             )  # fmt: skip
 
 
-def _standing_out(window: Floats, mean: Floats, level: float) -> Iterator[tuple[int, int, float]]:
+def _outlier_runs(window: Floats, mean: Floats, level: float) -> Iterator[tuple[int, int, float]]:
     """(first, last + 1, usual residual) of each run of consecutive outlier windows."""
     known = np.isfinite(mean)
     if known.sum() < FEWEST:
         return
-    usual = 1.4826 * float(np.median(np.abs(mean[known])))
+    usual = SIGMA_OF_MAD * float(np.median(np.abs(mean[known])))
     usual = max(usual, LEAST / FAR * level)
     far = known & (np.abs(np.nan_to_num(mean)) > FAR * usual)
     if usual > HOLDS * level or far.sum() > RARE * known.sum():
         return
     apart = np.flatnonzero(np.diff(window) != 1) + 1
-    runs = [
-        (a, b)
+    found = [
+        (part[0] + a, part[0] + b)
         for part in np.split(np.arange(len(window)), apart)
-        for a, b in _runs(far[part], int(part[0]))
+        for a, b in runs(far[part])
         if b - a >= LASTING
     ]
-    if sum(b - a for a, b in runs) >= MOST * far.sum():
-        yield from ((a, b, usual) for a, b in runs)
-
-
-def _runs(true: Floats, begin: int) -> list[tuple[int, int]]:
-    """(first, last + 1) of each run of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(int), [0]])))
-    return [(begin + a, begin + b) for a, b in edges.reshape(-1, 2).tolist()]
+    if sum(b - a for a, b in found) >= MOST * far.sum():
+        yield from ((a, b, usual) for a, b in found)
 
 
 def words(found: Iterable[Contact]) -> Iterator[str]:
@@ -127,7 +122,7 @@ def words(found: Iterable[Contact]) -> Iterator[str]:
     for some in together:
         worst = max(some, key=lambda c: c.times)
         joints = ", ".join(sorted({c.joint for c in some}))
-        most = f" (most at {worst.joint})" if len({c.joint for c in some}) > 1 else ""
+        most = f" (largest at {worst.joint})" if len({c.joint for c in some}) > 1 else ""
         begin, end = min(c.begin for c in some), max(c.end for c in some)
         yield (
             f"{worst.source}: from {begin:.4g} s to {end:.4g} s the model leaves up to "

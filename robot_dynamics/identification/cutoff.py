@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .normal_equations import BIWEIGHT, Rows, Sums, fitted, robust
+from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, fitted, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
 from .solve import Prior
@@ -83,7 +83,7 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
     target = math.inf
     while True:
         errors = trial.errors(candidates, target)
-        if math.isinf(target) and trial.in_vain(errors):
+        if math.isinf(target) and trial.explain_nothing(errors):
             return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
         low, best, high = _plateau(errors)
         # without the torque above the plateau, smaller differences become visible
@@ -125,12 +125,12 @@ class Swayed:
         Args:
             given: whether the user set the cut-off.
         """
-        mend = "leave out --cutoff" if given else f"set --cutoff {self.slower:.3g}"
+        remedy = "leave out --cutoff" if given else f"set --cutoff {self.slower:.3g}"
         now = "unfiltered" if self.used is None else f"filtered at {self.used:.3g} Hz"
         return (
             f"{self.joint}: the best model leaves {100 * self.missed:.0f} % of the torque "
             f"unexplained {now}, and {100 * self.less:.0f} % at {self.slower:.3g} Hz: the filter "
-            f"causes this error, not the robot; {mend}"
+            f"causes this error, not the robot; {remedy}"
         )
 
 
@@ -208,7 +208,7 @@ class _Trial:
         n = judge.tau.shape[1]
         out = np.full((len(cutoffs), BLOCKS, n), np.inf)
         each = [self._candidate(cutoffs[k]) for k in used]
-        foretold = [self._foretold(cutoffs[e], [cutoffs[k] for k in used]) for e in used]
+        predicted = [self._predicted(cutoffs[e], [cutoffs[k] for k in used]) for e in used]
         block = np.repeat(np.arange(BLOCKS), [b - a for a, b in _parts(self.count, BLOCKS)])
         for j in range(n):
             usable = judge.usable[:, j]
@@ -218,9 +218,9 @@ class _Trial:
             for e, trial in enumerate(each):
                 rest = judge.tau[:, j] - (trial.samples.tau[:, j] - trial.rows.tau[:, j])
                 for k in range(len(used)):
-                    missed[k, e] = rest - foretold[e][k][j]
+                    missed[k, e] = rest - predicted[e][k][j]
             missed = missed[:, :, usable]
-            sigma = 1.4826 * float(np.median(np.abs(missed), axis=2).min())
+            sigma = SIGMA_OF_MAD * float(np.median(np.abs(missed), axis=2).min())
             squares = np.minimum(missed**2, (BIWEIGHT * sigma) ** 2)
             best = squares.mean(axis=2).argmin(axis=1)
             count = np.maximum(np.bincount(block[usable], minlength=BLOCKS), 1)
@@ -228,7 +228,7 @@ class _Trial:
                 out[place, :, j] = np.bincount(block[usable], squares[k, best[k]], BLOCKS) / count
         return out
 
-    def _foretold(self, trial: float, cutoffs: Sequence[float]) -> list[Floats]:
+    def _predicted(self, trial: float, cutoffs: Sequence[float]) -> list[Floats]:
         """For each cut-off, the torques (n, count) on the motion filtered at `trial` Hz, each part
         of the time predicted by the fit to the other parts."""
         rows = self._candidate(trial).rows
@@ -245,16 +245,16 @@ class _Trial:
         """(n,): relative torque error on held-out parts, with motion and torque filtered alike; NaN
         where no torque was measured."""
         each = self._candidate(cutoff)
-        (foretold,) = self._foretold(cutoff, [cutoff])
+        (predicted,) = self._predicted(cutoff, [cutoff])
         usable = each.samples.usable
         with np.errstate(invalid="ignore", divide="ignore"):
             left, whole = (
                 (np.where(usable, torque, 0.0) ** 2).sum(axis=0)
-                for torque in (each.rows.tau - foretold.T, each.samples.tau)
+                for torque in (each.rows.tau - predicted.T, each.samples.tau)
             )
             return np.asarray(np.sqrt(left / whole))
 
-    def in_vain(self, errors: Floats) -> bool:
+    def explain_nothing(self, errors: Floats) -> bool:
         """Whether no candidate predicts any joint's torque notably better than zero torque does."""
         tau = self._candidate(math.inf).samples.tau
         known = np.isfinite(errors).any(axis=(0, 1))

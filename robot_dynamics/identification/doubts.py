@@ -12,13 +12,13 @@ own friction must be dissipative and its rotor's inertia must not be negative. I
 than 1 explains the efforts far better, the joint is reported.
 
 The description of a different robot, or of one that is mounted differently, also makes correct
-efforts look wrong. A doubt is therefore certain only if the factor reduces the error to a fifth, or
-if no robot explains the efforts as recorded. In the latter test, bodies may be physically
-inconsistent and friction may drive its joint; the doubt is certain if, on every held-out part of
-the time, the errors of all joints together are nevertheless larger than with the factor. Efforts in
-certain doubt are excluded from the fit; others are fitted as they are. At a joint that stands
-still, static friction may carry any part of the torque: if its efforts are in certain doubt, they
-are excluded, too, but no factor is named.
+efforts look wrong. Efforts therefore count as certainly wrong only if the factor reduces the error
+to a fifth, or if no robot explains them as recorded. In the latter test, bodies may be physically
+inconsistent and friction may drive its joint; nevertheless, on every held-out part of the time, the
+errors of all joints together must be larger than with the factor. Efforts that are certainly wrong
+are excluded from the fit; others are fitted as they are. At a joint that stands still, static
+friction may carry any part of the torque: efforts that are certainly wrong are excluded there, too,
+but no factor is named.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
 OPPOSITE = "have the opposite sign"
-STATIC = "do not show its torque: the joint stands still, and static friction may carry any part"
+STATIC = "do not reveal its torque: the joint stands still, and static friction may carry any part"
 VISCOUS = PLAIN.index("viscous")
 FREE = PLAIN.index("offset")
 """Index of the one parameter of the plain law that may have either sign"""
@@ -59,10 +59,11 @@ NEAR = 2.0
 ROUNDING = 1e-6
 """Fraction of the squared efforts below which a difference is a rounding error"""
 CLEAR = 5.0
-"""Ratio of the RMS error without the factor to that with it, beyond which the doubt is certain"""
+"""Ratio of the RMS error without the factor to that with it, beyond which the efforts are certainly
+wrong"""
 SURE = 1.5
 """Ratio of the product of all joints' held-out errors without the factor to that with it, as a
-geometric mean over the parts, beyond which the doubt is certain"""
+geometric mean over the parts, beyond which the efforts are certainly wrong"""
 ALIKE = 1.3
 """A well-known factor (degrees, gear ratio) is chosen if its error is at most this many times the
 smallest one; a sign if it is at most `TWICE` that"""
@@ -129,20 +130,20 @@ def doubts(
     if unknowns.payload is not None:
         return (), 0.0
     trial = _Trial(unknowns, normal)
-    believed = {name for name, factor in sure.items() if factor == 1}
-    whole, missed = trial.all_turned()
-    if whole and not believed:
+    trusted = {name for name, factor in sure.items() if factor == 1}
+    whole, missed = trial.all_negated()
+    if whole and not trusted:
         return whole, missed
     found: list[Doubt] = []
     while True:
-        next_one = trial.clearest(believed)
+        next_one = trial.clearest(trusted)
         if next_one is None:
             return tuple(found), missed
         certain = not trial.explained(next_one)
         if certain:
             trial.leave_out(next_one.joint)
         else:
-            believed.add(next_one.joint)
+            trusted.add(next_one.joint)
         if not trial.still[next_one.joint]:
             found.append(replace(next_one, sure=certain))
         elif certain:
@@ -233,7 +234,7 @@ class _Trial:
         """Exclude this joint's efforts from now on."""
         self.used.remove(self.joints.index(joint))
 
-    def all_turned(self) -> tuple[tuple[Doubt, ...], float]:
+    def all_negated(self) -> tuple[tuple[Doubt, ...], float]:
         """(a doubt of every joint if those that move show that all efforts have the opposite sign,
         otherwise none; the largest error with the efforts as they are)."""
         before, drives = self._errors(1.0)
@@ -266,12 +267,12 @@ class _Trial:
         if doubt.before > CLEAR * doubt.after:
             return False
         j = self.joints.index(doubt.joint)
-        missed = np.array([self._aside(j, factor) for factor in (1.0, doubt.factor)])
+        missed = np.array([self._held_out_errors(j, factor) for factor in (1.0, doubt.factor)])
         # Σ log of the RMS errors: the logarithm of all joints' errors multiplied
         as_is, with_factor = np.log(np.maximum(missed, ROUNDING)).sum(axis=2) / 2
         return not surely_worse(as_is - with_factor)
 
-    def _aside(self, j: int, factor: float) -> Floats:
+    def _held_out_errors(self, j: int, factor: float) -> Floats:
         """(parts, joints): relative squared errors on each held-out part if joint j's efforts are
         multiplied by the factor."""
         used = self.used
@@ -298,12 +299,13 @@ class _Trial:
 
     def _tried(self, j: int) -> _Tried:
         others = [i for i in self.used if i != j]
-        x, H = self._fit(self.gram[others].sum(axis=0), self.moment[others].sum(axis=0))
+        G, g = self.gram[others].sum(axis=0), self.moment[others].sum(axis=0)
+        x, H = self._minimum(G, g, self._references)
         missed = [
             max(self.square[i] + x @ (self.gram[i] @ x - 2 * self.moment[i]), 0.0) / self.square[i]
             for i in others
         ]
-        left = _Left(self, j, x, H)
+        left = _RelativeError(self, j, x, H)
         factors = np.concatenate([FACTORS, -FACTORS])
         errors = left(factors)
         before = float(left(np.ones(1))[0])
@@ -315,7 +317,7 @@ class _Trial:
         return _Tried(before, doubt, rest)
 
     def _named(
-        self, j: int, left: _Left, before: float, factors: Floats, errors: Floats
+        self, j: int, left: _RelativeError, before: float, factors: Floats, errors: Floats
     ) -> Doubt | None:
         joint, least = self.joints[j], float(errors.min())
         names = {-1.0: OPPOSITE}
@@ -346,14 +348,11 @@ class _Trial:
             joint, 1 / k, what if k > 0 else f"{what}, with the opposite sign", before, least
         )
 
-    def _fit(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
-        """The fit over physically consistent bodies and rotors, regularised in every direction."""
-        return self._minimum(G, g, self._references)
-
     def _minimum(
         self, G: Floats, g: Floats, references: tuple[Floats, ...]
     ) -> tuple[Floats, Floats]:
-        """(x, H) of the fit near these references of the bodies."""
+        """(x, H) of the fit near these references over physically consistent bodies and rotors,
+        regularised in every direction."""
         prior = self._prior(np.diag(G), references)
         x, H = minimise(G, g - G @ self._described, prior, WEIGHT)
         return x + self._described, H
@@ -392,7 +391,7 @@ def _rotor_columns(unknowns: Unknowns, drives: Mapping[str, Drive]) -> Iterator[
         yield at - 1 if drives[owner].rotor else None
 
 
-class _Left:
+class _RelativeError:
     """√(Q_j(k) / Σ w e_j²) of one joint, for many factors k at once."""
 
     def __init__(self, trial: _Trial, j: int, x: Floats, H: Floats):

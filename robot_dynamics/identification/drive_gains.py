@@ -34,9 +34,10 @@ from ..description import load as load_description
 from ..errors import InputError, RecordingError, listed, wrong
 from ..mechanism import Inertial, Mechanism
 from . import friction_laws as laws
+from .band import root_of
 from .bodies import numbers_of
 from .motors import motor_rows
-from .normal_equations import _correlation
+from .normal_equations import correlation_length
 from .per_recording import one_blas_thread
 from .preparation import Prepared, Samples, prepare
 from .read import Source, adapted, as_list
@@ -199,12 +200,12 @@ class _Sums:
             known = np.einsum("ij,kjc->kic", self.shares, known)
         found = []
         for j, row in enumerate(self.rows):
-            own = [self._rubs(samples, j), (samples.qdd @ row)[:, None]]
+            own = [self._motor_friction(samples, j), (samples.qdd @ row)[:, None]]
             effort = np.nan_to_num(samples.tau[:, j, None])
             found.append(np.hstack([known[:, j], *own, effort]))
         return found
 
-    def _rubs(self, samples: Samples, j: int) -> Floats:
+    def _motor_friction(self, samples: Samples, j: int) -> Floats:
         """(k, OWN - 1): the friction columns of joint j's motor."""
         row = self.rows[j]
         if np.count_nonzero(row) == 1:
@@ -223,14 +224,15 @@ class _Sums:
             raise RecordingError(f"{listed(idle)}: no effort was recorded", name=idle[0])
         if not self.gram[:, p, p].any():
             raise RecordingError("the load causes no torque in the recorded motion", name="load")
-        B = self._moved()
-        start = [self._alone(each, B) for each in self.gram]
+        B = self._excited()
+        start = [self._one_joint(each, B) for each in self.gram]
         sigma2 = np.array([noise for _, noise in start])
-        s = self._together([inverse for inverse, _ in start], B)
+        s = self._initial_inverse_gains([inverse for inverse, _ in start], B)
         m = B.shape[1]
         x = np.concatenate([s, np.zeros(m + n * OWN)])
         x = self._linear(x, B, sigma2)
-        reduced = [_factor(self._through(each, B)) for each in self.gram]
+        # a Gram matrix is RᵀR
+        reduced = [root_of(self._combined(each, B)).T for each in self.gram]
         for _ in range(STEPS):
             J, r = self._jacobian(x, m, reduced, np.sqrt(sigma2))
             step = np.linalg.lstsq(J, -r, 1e-12)[0]
@@ -238,9 +240,9 @@ class _Sums:
             if np.abs(step[:n]).max() <= SMALL * np.abs(x[:n]).max():
                 break
         J, r = self._jacobian(x, m, reduced, np.sqrt(sigma2))
-        return self._told(x, m, B, J)
+        return self._result(x, m, B, J)
 
-    def _moved(self) -> Floats:
+    def _excited(self) -> Floats:
         """(p, m): the combinations of φ that the motion excites."""
         p = self.p
         # each joint is scaled by the size of its efforts
@@ -252,7 +254,7 @@ class _Sums:
         basis: Floats = inverse[:, None] * vectors[:, kept]
         return basis
 
-    def _through(self, gram: Floats, B: Floats) -> Floats:
+    def _combined(self, gram: Floats, B: Floats) -> Floats:
         """The Gram matrix with the body columns combined by B."""
         p, m = self.p, B.shape[1]
         T = np.zeros((len(gram), m + len(gram) - p))
@@ -261,9 +263,9 @@ class _Sums:
         combined: Floats = T.T @ gram @ T
         return combined
 
-    def _alone(self, gram: Floats, B: Floats) -> tuple[tuple[float, float], float]:
+    def _one_joint(self, gram: Floats, B: Floats) -> tuple[tuple[float, float], float]:
         """((s_j, its variance), noise σ²) of one joint, fitted alone, which is a linear problem."""
-        G = self._through(gram, B)
+        G = self._combined(gram, B)
         scale = np.sqrt(np.maximum(np.diag(G), 1e-300))
         G = G / np.outer(scale, scale)
         A, b = G[:-1, :-1], G[:-1, -1]
@@ -280,7 +282,7 @@ class _Sums:
             noise * scale[-1] ** 2 / count,
         )
 
-    def _together(self, alone: list[tuple[float, float]], B: Floats) -> Floats:
+    def _initial_inverse_gains(self, alone: list[tuple[float, float]], B: Floats) -> Floats:
         """s (n,); at joints on which the load has little effect, it follows from the bodies found
         with the other joints."""
         values = np.array([value for value, _ in alone])
@@ -316,7 +318,7 @@ class _Sums:
         size = m + n * OWN
         A, b = np.zeros((size, size)), np.zeros(size)
         for j, gram in enumerate(self.gram):
-            G = self._through(gram, B)
+            G = self._combined(gram, B)
             T = np.zeros((len(G), size))
             T[:m, :m] = x[j] * np.eye(m)
             T[m + 1 : -1, m + j * OWN : m + (j + 1) * OWN] = np.eye(OWN)
@@ -344,7 +346,7 @@ class _Sums:
             rs.append((x[j] * J[:, j] + R[:, m + 1 : -1] @ x[own] - R[:, -1]) / sigma[j])
         return np.vstack(Js), np.concatenate(rs)
 
-    def _told(self, x: Floats, m: int, B: Floats, J: Floats) -> DriveGains:
+    def _result(self, x: Floats, m: int, B: Floats, J: Floats) -> DriveGains:
         n, p = len(self.joints), self.p
         covariance = np.linalg.pinv(J.T @ J, 1e-14, hermitian=True)
         full = np.concatenate([B @ x[n : n + m], [1.0]])
@@ -356,7 +358,7 @@ class _Sums:
                 - Z[j][:, -1]
                 for Z in self.kept
             ]
-            slow = np.mean([max(1.0, _correlation(each)) for each in residuals])
+            slow = np.mean([max(1.0, correlation_length(each)) for each in residuals])
             deviation = float(np.sqrt(max(covariance[j, j], 0.0) * slow))
             gains[name] = float(1 / x[j]) if x[j] else float("inf")
             deviations[name] = abs(gains[name]) * deviation / max(abs(x[j]), 1e-300)
@@ -366,11 +368,3 @@ class _Sums:
                     f"{deviations[name]:.2g}): move it more, or mount the load off its axis"
                 )
         return DriveGains(gains, deviations, tuple(words), bool(self.shared))
-
-
-def _factor(gram: Floats) -> Floats:
-    """A factor R of the Gram matrix, which is RᵀR."""
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
-    R: Floats = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale
-    return R

@@ -42,8 +42,8 @@ per harmonic"""
 STARTS = 24
 """Number of random starts"""
 TRIES = 20
-"""Number of random postures for the middle of a start, of which the first that no region forbids is
-used"""
+"""Number of random postures tried for the middle of a start; the first one that no region forbids
+is used"""
 STAGES = ((3.0, 120), (100.0, 60), (1000.0, 60))
 """Weights of the penalty, and the largest number of iterations with each"""
 RIDGE = 1e-12
@@ -188,7 +188,7 @@ def excite(
     if not (np.isfinite(duration) and 1.0 <= duration <= 600.0):
         raise wrong(InputError, "duration", duration, "1 to 600 s")
     if not 0.0 <= margin < 0.9:
-        raise wrong(InputError, "margin", margin, "a share from 0 to below 0.9")
+        raise wrong(InputError, "margin", margin, "a fraction from 0 to below 0.9")
     if harmonics is None:
         harmonics = int(np.clip(round(TOP * duration), FEWEST, MOST))
     elif not 2 <= harmonics <= 100:
@@ -198,7 +198,7 @@ def excite(
     if not collisions and (table is not None or srdf is not None):
         raise wrong(InputError, "collisions", collisions, "True with a table or an SRDF")
     say = progress or (lambda _: None)
-    say("the identifiable parameters")
+    say("finding the identifiable parameters")
     given = motion_limits(mechanism, limits)
     design = _Design(mechanism, given, given.within(margin), tuple(regions), seed)
     notes = given.notes
@@ -210,7 +210,7 @@ def excite(
     series = RestingSeries(harmonics, float(duration))
     found = _search(design, series, seed, say)
     say("verifying")
-    motion = _inside(design, found)
+    motion = _within_limits(design, found)
     plain = _plain(design, motion)
     return Excitement(
         mechanism, mechanism.joint_names, motion, plain,
@@ -324,12 +324,12 @@ class _Design:
             # d log det M = 2 tr(M⁻¹ Wᵀ dW) / k
             by_W = -2.0 / (b * k) * np.linalg.solve(M, flat.T).T.reshape(k, n, b)
             by_tau = 2.0 * weight * over * np.sign(tau) / limit
-            slopes = self._slopes(q, qd, qdd, Y, by_W, by_tau)
-        value += self._stay((q, qd, qdd), weight, slopes)
-        value += self._regions(q, weight, slopes[0])
+            slopes = self._gradients(q, qd, qdd, Y, by_W, by_tau)
+        value += self._limit_penalty((q, qd, qdd), weight, slopes)
+        value += self._region_penalty(q, weight, slopes[0])
         return value, slopes
 
-    def _slopes(
+    def _gradients(
         self, q: Floats, qd: Floats, qdd: Floats, Y: Floats, by_W: Floats, by_tau: Floats
     ) -> list[Floats]:
         """Gradients by q, qd and qdd, given those by W (k, n, b) and tau (k, n)."""
@@ -346,7 +346,7 @@ class _Design:
         change = (there - np.einsum("kip,kip->k", by_Y, Y)) / STEP
         return [np.ascontiguousarray(each.T) for each in change.reshape(3, n, k)]
 
-    def _stay(self, state: Sequence[Floats], weight: float, slopes: list[Floats]) -> float:
+    def _limit_penalty(self, state: Sequence[Floats], weight: float, slopes: list[Floats]) -> float:
         """Penalty for positions, rates and accelerations beyond their limits; its gradients are
         added to `slopes`."""
         value, kept = 0.0, self.kept
@@ -365,7 +365,7 @@ class _Design:
             slopes[order] += (2.0 * weight * over / unit) @ self.S
         return value
 
-    def _regions(self, q: Floats, weight: float, slope: Floats) -> float:
+    def _region_penalty(self, q: Floats, weight: float, slope: Floats) -> float:
         value = 0.0
         for near in self._nearest(q):
             under = np.maximum(2 * CLEARANCE - near.room, 0.0) / 0.1
@@ -532,20 +532,22 @@ def _largest(design: _Design, shares: Floats) -> Floats:
     return np.array([shares[row].max() for row in design.S.T != 0])
 
 
-def _inside(design: _Design, motion: FourierMotion) -> FourierMotion:
+def _within_limits(design: _Design, motion: FourierMotion) -> FourierMotion:
     """The motion, shrunk about its offsets until it satisfies the limits."""
-    found, faults = _largest_inside(design, motion.shrunk)
+    found, faults = _largest_within_limits(design, motion.shrunk)
     if found is None:
         raise InputError(
-            "no motion was found inside the limits; active constraints: " + ", ".join(faults[:5]),
+            "no motion was found within the limits; active constraints: " + ", ".join(faults[:5]),
             name="limits",
             expected="limits that leave room, or another --seed",
         )
     return found
 
 
-def _largest_inside(design: _Design, shrunk: Callable[[float], M]) -> tuple[M | None, list[str]]:
-    """(the largest motion inside the limits, or None; the limits that the last one tried violates).
+def _largest_within_limits(
+    design: _Design, shrunk: Callable[[float], M]
+) -> tuple[M | None, list[str]]:
+    """(the largest motion within the limits, or None; the limits that the last one tried violates).
 
     Args:
         design: the limits.
@@ -571,7 +573,9 @@ def _plain(design: _Design, motion: FourierMotion) -> Motion | None:
         reach = np.minimum(center - design.lower, design.upper - center)
         shares = design.kinematic(_swinging(center, reach, motion.duration), design.kept)
         reach = reach / np.maximum(_largest(design, np.max(shares, axis=0)), 1.0)
-        plain, _ = _largest_inside(design, partial(_swinging, center, reach, motion.duration))
+        plain, _ = _largest_within_limits(
+            design, partial(_swinging, center, reach, motion.duration)
+        )
         if plain is not None:
             return plain
     return None

@@ -61,8 +61,8 @@ def save(result: Result, folder: Path) -> dict[str, Path]:
     """
     if result.source is None:
         raise InputError(
-            "the robot was given as a mechanism, and the results are written for a description: "
-            "give its file or text",
+            "the robot was given as a mechanism, but results refer to a description: pass its file "
+            "or text",
             name="robot",
         )
     try:
@@ -72,7 +72,7 @@ def save(result: Result, folder: Path) -> dict[str, Path]:
         written["report"].write_text(json.dumps(finite(summary(result)), indent=1) + "\n")
     except OSError as error:
         raise InputError(
-            f"{folder}: it can't be written to ({error.strerror})", name=str(folder)
+            f"{folder}: cannot be written to ({error.strerror})", name=str(folder)
         ) from None
     return written
 
@@ -278,7 +278,7 @@ _ZERO = record(
         lambda zero: zero.offset if zero.told else None
     ),
     deviation=NULLABLE.of(lambda zero: zero.deviation if zero.told else None),
-    misses_less=NUMBER("share by which it makes held-out errors smaller").of("less"),
+    misses_less=NUMBER("fraction by which it reduces held-out errors").of("less"),
     doubtful=FLAG("its encoder's zero may be off"),
 )
 _CONTACT = record(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .bodies import NAMES
 from .normal_equations import Equations, NormalEquations, approached
 from .recording import Floats
 from .selection import PENALTY, Drive, choose, embedding, price, usual
@@ -164,7 +165,7 @@ def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal
         own = _with_scalars(prior, gram.sum(axis=0), unknowns, drives)
         gamma, missed = WEIGHTS[0], 0.0  # a payload has no description that could be weighted
         if unknowns.payload is None:
-            gamma, missed = _chosen_weight(gram, moment, normal.square, own)
+            gamma, missed = chosen_weight(gram, moment, normal.square, own)
         x, curvature = minimise(gram.sum(axis=0), moment.sum(axis=0), own, gamma)
         sound = _sound(unknowns, drives, x)
         if sound == drives:
@@ -207,7 +208,7 @@ def _with_scalars(
     )
 
 
-def _chosen_weight(
+def chosen_weight(
     gram: Floats, moment: Floats, square: Floats, prior: Prior
 ) -> tuple[float, float]:
     """The γ with the smallest cross-validation error, and that error; infinite if nothing can be
@@ -237,8 +238,6 @@ def _sound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> dict[str,
 
 
 def _names(unknowns: Unknowns, drives: dict[str, Drive]) -> tuple[str, ...]:
-    from .bodies import NAMES
-
     names = [f"{body}.{name}" for body in unknowns.bodies for name in NAMES]
     for owner in unknowns.owners:
         prefix = f"{unknowns.shafts[owner][0]}.rotor_" if owner in unknowns.shafts else f"{owner}."

@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ..errors import BackendError, InputError, RecordingError, RobotDynamicsError, one_line, wrong
-from .read import Source
+from .read import Source, name_of
 from .recording import Recording
 
 CONNECT = 4.0
@@ -199,7 +199,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
                         pool.shutdown()
                         self._pool = self._started()
                     if not waiting.failed(batch, 0):
-                        name = _called(places[batch[0]])
+                        name = name_of(places[batch[0]])
                         yield batch[0], RecordingError(f"{name}: {DIED}", name=name)
 
 
@@ -234,7 +234,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             ) from None
         self._dask, self.address = distributed, address
         try:
-            _knock(distributed.comm, address)
+            _check_address(distributed.comm, address)
             with warnings.catch_warnings():
                 # `_checked` reports the mismatch in one line
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
@@ -269,7 +269,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         pending: dict[Any, list[int]] = {}
         alone_since: float | None = None
         for k in waiting.nowhere:
-            yield k, _nowhere(places[k], self.address)
+            yield k, _not_found(places[k], self.address)
         try:
             while True:
                 threads = self._threads(hosts[batch[0]] for batch in pending.values())
@@ -328,7 +328,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         killed = isinstance(error, self._dask.KilledWorker)
         if waiting.failed(batch, 0 if killed else RETRIES):
             return []
-        name = _called(places[batch[0]])
+        name = name_of(places[batch[0]])
         if killed:
             why = DIED
         elif isinstance(error, OSError):
@@ -439,7 +439,7 @@ class _Waiting:
         return True
 
 
-def _knock(comm: Any, address: str) -> None:
+def _check_address(comm: Any, address: str) -> None:
     """Check that the address is of a known kind, and that something listens there.
 
     A client that cannot connect remains half initialised and does not shut down cleanly.
@@ -457,12 +457,8 @@ def located(source: Source) -> Recording | str:
     return os.path.abspath(os.path.expanduser(source))
 
 
-def _called(source: Source) -> str:
-    return source.source if isinstance(source, Recording) else Path(source).name
-
-
-def _nowhere(place: Source, address: str) -> RecordingError:
-    return RecordingError(f"{place}: no worker of {address} finds it", name=str(place))
+def _not_found(place: Source, address: str) -> RecordingError:
+    return RecordingError(f"{place}: no worker of {address} has it", name=str(place))
 
 
 def _exist(paths: list[str]) -> list[bool]:

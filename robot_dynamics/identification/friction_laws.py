@@ -150,16 +150,16 @@ class FrictionLaw:
             fault: as `fault` returns it.
         """
         bias = tuple(name for name in self.names if name in SPRING)
-        wet = tuple(name for name in self.names if name == "viscous")
+        viscous = tuple(name for name in self.names if name == "viscous")
         match fault:
             case "viscous":
                 return law(self.names[1:], self.rate, self.tied)
             case "coulomb":
-                return law((*wet, *bias))
+                return law((*viscous, *bias))
             case "breakaway":
-                return law((*wet, "coulomb", *bias))
+                return law((*viscous, "coulomb", *bias))
             case _:  # the Stribeck torque cancels all Coulomb friction, but no more
-                return law((*wet, "coulomb", *bias), self.rate, tied=True)
+                return law((*viscous, "coulomb", *bias), self.rate, tied=True)
 
 
 @cache
@@ -173,17 +173,17 @@ def shaft_laws() -> tuple[FrictionLaw, ...]:
 def laws() -> tuple[FrictionLaw, ...]:
     """All candidate laws, the simplest first."""
     found = []
-    for wet in ((), ("viscous",)):
+    for viscous in ((), ("viscous",)):
         for bias in ((), ("offset",), SPRING):
-            found.append(_law((*wet, *bias)))
-            found.append(_law((*wet, "coulomb", *bias)))
+            found.append(_law((*viscous, *bias)))
+            found.append(_law((*viscous, "coulomb", *bias)))
             for k in range(len(RATES)):
-                found.append(_law((*wet, "coulomb", *bias), k, tied=True))
-                found.append(_law((*wet, "coulomb", *bias, "stribeck_torque"), k))
+                found.append(_law((*viscous, "coulomb", *bias), k, tied=True))
+                found.append(_law((*viscous, "coulomb", *bias, "stribeck_torque"), k))
         for bias in (("offset",), SPRING):
             for k in range(len(RATES)):
                 both = ("coulomb", "coulomb_negative", *bias, "stribeck_torque")
-                found.append(_law((*wet, *both), k))
+                found.append(_law((*viscous, *both), k))
     return tuple(sorted(found, key=lambda law: len(law.names)))
 
 

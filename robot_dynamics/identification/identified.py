@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..dynamics import InverseDynamics
 from ..errors import RecordingError
 from ..mechanism import Mechanism
 from .errors import Errors
 from .preparation import Choice
+from .recording import Floats
 
 NONSENSE = 0.99
 """Fraction of the torque; a model with larger relative errors at every joint is useless"""
@@ -23,6 +25,13 @@ WORSE = 1.02
 not used"""
 
 Kept = Literal["nothing", "bodies", "everything"]
+
+
+class PredictionBand(Protocol):
+    """The standard deviation of measured torques about the model's."""
+
+    def deviation(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """The deviation (k, n), N·m or N, in states (k, n)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,6 +59,8 @@ class Identified:
     """What the data do not determine or what looks wrong, and what to do about it"""
     source: str | None
     """The description's file or text; None if a mechanism was given"""
+    band: PredictionBand
+    """The prediction band of measured torques about the model's"""
     kept: Kept = "nothing"
     """What is kept as described because the description predicts held-out motion better"""
 
@@ -57,6 +68,28 @@ class Identified:
     def unseen(self) -> Errors:
         """Errors on held-out motion: the same as `errors`."""
         return self.errors
+
+    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
+        """Predict the torques that would be measured, unfiltered: (torque, deviation), N·m or N.
+
+        In motion like the recorded one, 95 % of the measured torques lie within two deviations. The
+        deviation combines the parameters' uncertainty in these states with the residuals on
+        held-out motion. It is NaN for a joint whose efforts were not fitted, and both are NaN in
+        states in which loops cannot be closed.
+
+        Args:
+            q: (n,) or (k, n) positions, rad or m, in the order of the result's `joints`.
+            qd: rates, rad/s or m/s, likewise.
+            qdd: accelerations, rad/s² or m/s², likewise.
+
+        Raises:
+            InputError: another shape, or a number that is not finite.
+            ClosureError: loops cannot be closed in a single state (n,).
+        """
+        torque = np.asarray(self._model(q, qd, qdd))
+        states = (np.broadcast_to(np.asarray(x, dtype=float), torque.shape) for x in (q, qd, qdd))
+        deviation = self.band.deviation(*map(np.atleast_2d, states))
+        return torque, deviation.reshape(torque.shape)
 
     @cached_property
     def _model(self) -> InverseDynamics:

@@ -8,11 +8,9 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..description import load
 from ..errors import InputError, RecordingError, RobotDynamicsError, wrong
@@ -61,8 +59,8 @@ from .quality import (
     other_unit,
     warnings,
 )
-from .read import Source, as_list
-from .recording import Floats, Recording
+from .read import Source, as_list, name_of
+from .recording import Floats
 from .shared_filter import FEW, SharedFilter, groups
 from .standstill import AtRest, Stepped, standstill_words
 from .unknowns import Unknowns, match
@@ -83,13 +81,11 @@ class Identification(Identified):
     """Measured and predicted torques of parts of the recordings, for the report"""
     excitation: Excitation
     """How well the motion excites the robot's parameters"""
-    band: Band
-    """The prediction band of measured torques about the model's"""
     contacts: tuple[Contact, ...] = ()
     """Stretches in which external forces acted on the robot"""
     doubts: tuple[Doubt, ...] = ()
-    """Joints whose efforts look like torques times a factor. Efforts in certain doubt are not
-    fitted, and all errors of such a joint are computed with the factor applied"""
+    """Joints whose efforts look like torques times a factor. Efforts that are certainly wrong are
+    not fitted, and all errors of such a joint are computed with the factor applied"""
     mixed: Mixed | None = None
     """Columns of the first recording that appear to be mixed up; searched for only if the model
     explains little"""
@@ -144,26 +140,6 @@ class Identification(Identified):
     def covariance(self) -> Floats:
         """(p, p), in the order of `parameters`: from the data and the description together."""
         return self.fit.covariance
-
-    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """Predict the torques that would be measured, unfiltered: (torque, deviation), N·m or N.
-
-        In motion like the recorded one, 95 % of the measured torques lie within two deviations. The
-        deviation combines the parameters' uncertainty in these states with the residuals on
-        held-out motion. It is NaN for a joint whose efforts were not fitted.
-
-        Args:
-            q: (n,) or (k, n) positions, rad or m, in the order of `joints`.
-            qd: rates, rad/s or m/s, likewise.
-            qdd: accelerations, rad/s² or m/s², likewise.
-
-        Raises:
-            InputError: another shape, or a number that is not finite.
-        """
-        torque = np.asarray(self._model(q, qd, qdd))
-        states = (np.broadcast_to(np.asarray(x, dtype=float), torque.shape) for x in (q, qd, qdd))
-        deviation = self.band.deviation(*map(np.atleast_2d, states))
-        return torque, deviation.reshape(torque.shape)
 
     def _rotor_places(self) -> list[tuple[int, str]]:
         names = {f"{rotor}.inertia": joint for joint, rotor in self.fit.unknowns.rotors.items()}
@@ -522,7 +498,7 @@ class _Passes:
         places, faults = [*sources], {}
         if places:
             more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-            self._progress(f"{doing} {_called(sources[places[0]])}{more}")
+            self._progress(f"{doing} {name_of(sources[places[0]])}{more}")
         for done, (k, outcome) in enumerate(self._fleet.map(function, [*sources.values()]), 1):
             place = places[k]
             if isinstance(outcome, RobotDynamicsError):
@@ -530,7 +506,7 @@ class _Passes:
             else:
                 yield place, outcome
             if len(places) > 1:
-                self._progress(f"{doing}: {done} of {len(places)}, {_called(sources[place])}")
+                self._progress(f"{doing}: {done} of {len(places)}, {name_of(sources[place])}")
         if needed and faults and len(faults) == len(places):
             raise faults[min(faults)]
         self.left_out += [f"left out: {faults[place]}" for place in sorted(faults)]
@@ -688,13 +664,9 @@ def _notes(
     alike = sum(each.choice is None for each in recordings)
     if work.filters and alike:
         chose = sum(len(each.members) for each in work.filters)
-        yield f"{alike} recordings use the cut-off that {chose} similar recordings selected"
+        yield f"{alike} recordings use the cut-off chosen from {chose} similar recordings"
     if locked:
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"
     notes = (f"{each.source}: {note}" for each in recordings for note in each.notes)
     yield from dict.fromkeys(notes)
-
-
-def _called(source: Source) -> str:
-    return source.source if isinstance(source, Recording) else Path(source).name

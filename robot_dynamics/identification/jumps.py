@@ -12,8 +12,7 @@ from .recording import Floats, Stream
 
 TURN = 2 * np.pi
 SUDDEN = 10.0
-"""Ratio of a jump's deviation from the median of nearby steps to their median deviation, at
-least"""
+"""Smallest ratio of a jump's deviation from the median of nearby steps to their median deviation"""
 FAST = 0.95
 """Quantile of the sizes of all steps; a jump deviates by more than twice that"""
 LEAST = 0.01

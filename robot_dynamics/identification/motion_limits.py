@@ -154,7 +154,9 @@ def _moveit(mechanism: Mechanism, file: str | os.PathLike[str]) -> dict[str, dic
         if joint not in mechanism.tree_names:
             raise wrong(InputError, f"--limits {name}: joint", joint, choices(mechanism.tree_names))
         if not isinstance(entry, dict):
-            raise wrong(InputError, f"--limits {name}: {joint}", entry, "max_velocity: … and such")
+            raise wrong(
+                InputError, f"--limits {name}: {joint}", entry, "a mapping such as max_velocity: …"
+            )
         found[joint] = {}
         for flag, keys in _KEYS.items():
             if not entry.get(flag, False):

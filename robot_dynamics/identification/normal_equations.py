@@ -37,6 +37,8 @@ ENOUGH = 2400
 BIWEIGHT = 4.685
 """Residual in standard deviations beyond which a sample has weight 0: 95 % efficient for Gaussian
 noise"""
+SIGMA_OF_MAD = 1.4826
+"""Ratio of the standard deviation to the median absolute deviation of Gaussian noise"""
 ASSUMED = 0.1
 """Fraction of a joint's RMS torque that is assumed as noise where residuals do not determine it"""
 TAKEN = 0.1
@@ -87,7 +89,7 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """Sums over weighted samples, by fold and joint; `a + b` are those of both.
+    """Sums over weighted samples, by fold and joint; those of several recordings add up.
 
     The sums are kept by joint, over the k columns of its rows (`Unknowns.places`), so that joints
     can be reweighted later.
@@ -127,17 +129,6 @@ class NormalEquations:
             a, b = np.triu_indices(len(used))
             gram[:, j, used[a], used[b]] = gram[:, j, used[b], used[a]] = values
         self.__dict__.update(state | {"gram": gram})
-
-    def __add__(self, other: NormalEquations) -> NormalEquations:
-        return NormalEquations(
-            self.gram + other.gram,
-            self.moment + other.moment,
-            self.square + other.square,
-            self.count + other.count,
-            self.noise + other.noise,
-            self.independent + other.independent,
-            self.pulled + other.pulled,
-        )
 
     def without(self, joints: list[int]) -> NormalEquations:
         """The equations without these joints' efforts.
@@ -268,8 +259,7 @@ class _Weighting:
 
     def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
         """The weights (k, n), in units of 1/sigma²."""
-        u = residual / (BIWEIGHT * self.sigma)
-        weights: Floats = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / self.sigma**2
+        weights: Floats = np.where(usable, biweight(residual, self.sigma), 0.0) / self.sigma**2
         return weights
 
 
@@ -300,7 +290,7 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
     # correlated residuals: all samples within the correlation time count as one. The correlation is
     # mostly due to the model's error, which says nothing about how well a joint was measured, so
     # the fit uses the same correlation length for all joints
-    lengths = np.array([max(1.0, _correlation(each)) for each in np.concatenate(missed).T])
+    lengths = np.array([max(1.0, correlation_length(each)) for each in np.concatenate(missed).T])
     used = count > 0
     share = 1.0 / float(np.exp(np.log(lengths[used]).mean())) if used.any() else 1.0
     return NormalEquations(
@@ -551,12 +541,17 @@ def robust(
         for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
             if good.any():
                 own = own if good.all() else own[good]
-                sigma[j] = max(1.4826 * _median(own), FLOOR * level[j])
-        u = residual / (BIWEIGHT * sigma)
-        weights = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / sigma**2
+                sigma[j] = max(SIGMA_OF_MAD * _median(own), FLOOR * level[j])
+        weights = np.where(usable, biweight(residual, sigma), 0.0) / sigma**2
         if np.abs(sigma / before - 1.0).max() < SETTLED:
             break
     return x, sigma, weights, residual
+
+
+def biweight(residual: Floats, sigma: Floats) -> Floats:
+    """Tukey's biweight (k, n) of residuals (k, n) with standard deviations sigma (n,)."""
+    u = residual / (BIWEIGHT * sigma)
+    return np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0)
 
 
 def fitted(gram: Floats, moment: Floats, prior: Prior, held: Indices) -> Floats:
@@ -615,7 +610,7 @@ def _median(values: Floats) -> float:
     return float(np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].mean())
 
 
-def _correlation(residual: Floats) -> float:
+def correlation_length(residual: Floats) -> float:
     """The residual's correlation length in samples: 1 + 2 Σ ρ_k over the lags k before ρ first
     falls below 0.05, but less than a quarter of the samples."""
     n = len(residual)

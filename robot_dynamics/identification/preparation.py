@@ -30,25 +30,26 @@ from .friction_laws import (
     raw_columns,
 )
 from .jumps import without_jumps
-from .recording import Floats, Recording, Stream
+from .recording import Floats, Recording, Stream, runs
 from .stamps import GAP, even_stretches
 
 ORDER = 4
 """Order of the Butterworth filter, which is applied forwards and backwards"""
 WHOLE = 0.4
-"""Fraction of the sampling rate; with a cut-off from there on nothing is filtered"""
+"""Fraction of the sampling rate at or above which a cut-off filters nothing"""
 THINNING = 10.0
 """Samples kept per period of the cut-off frequency; more add no information"""
 SHORTEST = 1.0
 """s of motion; shorter stretches are left out"""
 MOST, LONGEST = 240_000, 240.0
-"""Number of samples, and s, of motion of which the more is enough to choose a cut-off"""
+"""Number of samples, and duration in s, of motion; the larger one is enough to choose a cut-off"""
 EXCERPT = 20.0
 """s: length of the parts of a long recording from which the cut-off is chosen"""
 RESTING = 0.02
 """Fraction of a joint's largest rate, below which it is at rest"""
 STANDSTILL = 0.005
-"""Fraction of a joint's largest rate, below which it stands still: a slow reversal is soon over"""
+"""Fraction of a joint's largest rate, below which it stands still; a slow reversal does not last
+`LONGEST_REST`"""
 LONGEST_REST = 0.3
 """s; longer rests are left out: samples if all joints rest, otherwise the efforts of those that
 do"""
@@ -71,9 +72,10 @@ ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
 implausible"""
 SATURATED = 5
 """Number of consecutive samples at the largest or smallest effort that indicates saturation, as a
-multiple of that at other values: 1 unless efforts are coarse, or sampled faster than measured"""
+multiple of the usual number at other values, which is 1 unless efforts are coarse or sampled faster
+than measured"""
 USUAL = 0.9
-"""Quantile of the lengths of runs of equal efforts that is the usual length"""
+"""Quantile of the lengths of runs of equal efforts that counts as the usual length"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +149,12 @@ class Samples:
     smoothing: Smoothing | None = None
     place: NDArray[np.intp] | None = None
     """(k,): indices of these samples in the rows of `smoothing`"""
+
+    @classmethod
+    def without_efforts(cls, q: Floats, qd: Floats, qdd: Floats) -> Samples:
+        """States (k, n) with efforts of 0, all usable."""
+        zero = np.zeros(q.shape)
+        return cls(np.arange(len(q)), q, qd, qdd, zero, zero, np.ones(q.shape, dtype=bool))
 
     def __len__(self) -> int:
         return len(self.time)
@@ -334,7 +342,7 @@ class Even:
         Args:
             cutoff: Hz.
         """
-        shortest, spoiled = SHORTEST * self.rate, _spoiled(cutoff, 1.0 / self.rate)
+        shortest, spoiled = SHORTEST * self.rate, _transient_length(cutoff, 1.0 / self.rate)
         counts = [len(time) for time, _ in self.pieces if len(time) >= shortest]
         left = [k - 2 * spoiled for k in counts if k > 3 * spoiled]
         return sum(k for k in left if k >= shortest) / max(sum(counts), 1)
@@ -397,7 +405,7 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     _, longest = max(pieces, key=lambda piece: len(piece[0]))
     rate = 1.0 / float(np.median(np.diff(longest.time)))
     if rate < SLOW:
-        notes.append(f"one sample every {1 / rate:.3g} s: are its times in seconds?")
+        notes.append(f"one sample every {1 / rate:.3g} s: are the times in seconds?")
     _check_motion(pieces, source, notes)
     start = pieces[0][0][0]
     streams = _with_rates([each for _, each in pieces], rate, notes)
@@ -498,7 +506,7 @@ def _one_stream(
             _, first = np.unique(stream.time, return_index=True)
             stream = stream.rows(first)
             told = np.isfinite(stream.time) & np.isfinite(stream.position[:, 0])
-            # splines would swing about jumps
+            # splines would overshoot at jumps
             smooth = without_jumps(stream.rows(told), np.array([turning]), notes)
         for field, values in fields.items():
             if best[name] is main:
@@ -546,7 +554,7 @@ def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream
             efforts[:, j] = np.nan
     if len(silent) == len(stream.names):
         raise RecordingError(
-            f"{source}: no efforts: every one is missing or 0; record them (the field `effort` of "
+            f"{source}: no efforts: all are missing or 0; record them (the field `effort` of "
             "sensor_msgs/JointState)",
             name=source,
         )
@@ -610,7 +618,7 @@ def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> lis
     told = np.any([each.any(axis=0) for each in rates], axis=0)
     given = (np.concatenate(there).mean(axis=0) > MOSTLY) & (told | ~moved)
     recorded = [np.where(given, each, other) for each, other in zip(rates, own, strict=True)]
-    wrong = _miss(recorded, own) > MATCH
+    wrong = _rate_deviation(recorded, own) > MATCH
     worse = _noise(recorded) > NOISIER * _noise(own)
     missing, odd, noisy = [], [], []
     for j, name in enumerate(names):
@@ -647,7 +655,7 @@ def _butter(*arguments: Any, **options: Any) -> Any:
     return butter(*arguments, **options)
 
 
-def _miss(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
+def _rate_deviation(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
     """(n,): relative deviation of recorded from derived rates, (k, n) each, below a tenth of the
     Nyquist frequency, where the motion is."""
     from scipy.signal import filtfilt
@@ -703,7 +711,7 @@ def filtered(
     spoiled, step, friction, smoothing = 3, 1, None, None
     if cutoff is not None:
         sections = _butter(ORDER, cutoff, fs=1.0 / period, output="sos")
-        spoiled = _spoiled(cutoff, period)
+        spoiled = _transient_length(cutoff, period)
         if kept is None and len(time) <= 3 * spoiled:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
         pad = min(len(time) - 1, 3 * spoiled)
@@ -728,7 +736,7 @@ def filtered(
     return samples.rows(chosen)
 
 
-def _spoiled(cutoff: float, period: float) -> int:
+def _transient_length(cutoff: float, period: float) -> int:
     """The number of samples at either end that a filter's transients affect."""
     return max(3, math.ceil(1.0 / (cutoff * period)))
 
@@ -816,7 +824,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
     saturated = np.zeros(len(fastest))
     for each in prepared.stretches:
         still = (np.abs(each.qd) <= RESTING * np.maximum(fastest, 1e-3)).all(axis=1)
-        keep = ~_long(still, each.period)
+        keep = ~_in_long_rests(still, each.period)
         resting += float((~keep).sum()) * each.period
         total += len(each) * each.period
         saturated += (~each.usable[keep]).sum(axis=0) * each.period
@@ -843,8 +851,8 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
 
 
 def _resting(samples: Samples, share: float, fastest: Floats) -> NDArray[np.bool_]:
-    """(k, n): whether the joint rests for long. One that never moves has no other efforts, and does
-    not.
+    """(k, n): whether the joint is at rest for long. A joint that never moves does not count, as it
+    has no other efforts.
 
     Args:
         samples: a stretch.
@@ -852,14 +860,13 @@ def _resting(samples: Samples, share: float, fastest: Floats) -> NDArray[np.bool
         fastest: (n,), rad/s or m/s: the largest rates.
     """
     slow = (np.abs(samples.qd) <= share * fastest) & (fastest > 1e-3)
-    return np.transpose([_long(own, samples.period) for own in slow.T])
+    return np.transpose([_in_long_rests(own, samples.period) for own in slow.T])
 
 
-def _long(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
+def _in_long_rests(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
     """Whether samples (k,) belong to rests of more than `LONGEST_REST`."""
-    edges = np.flatnonzero(np.diff(np.r_[0, still.astype(int), 0]))
     found = np.zeros(len(still), dtype=bool)
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in runs(still):
         if (end - begin) * period > LONGEST_REST:
             found[begin:end] = True
     return found

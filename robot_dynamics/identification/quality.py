@@ -25,7 +25,7 @@ identifiable by any motion"""
 ENOUGH = 0.75
 """Fraction of the identifiable combinations that the motion should determine"""
 TURNS = 4 * np.pi
-"""rad: positions of a joint without limits that span more are doubted if the torques are not
+"""rad: positions of a joint without limits that span more are suspect if the torques are not
 explained"""
 MISSED = 0.1
 """Relative torque error beyond which they are not explained"""
@@ -94,7 +94,7 @@ def _possible(fit: Fit) -> Floats:
     """(p, p): the information that motion through random states would provide."""
     unknowns = fit.unknowns
     q, qd, qdd = _states(fit)
-    rows = _rows(unknowns, q, qd, qdd)
+    rows = Rows(unknowns, Samples.without_efforts(q, qd, qdd))
     sums = Sums(unknowns)
     sigma = np.where(np.isfinite(fit.sigma), fit.sigma, np.inf)
     sums.add(rows, np.ones(q.shape) / sigma**2)
@@ -111,13 +111,6 @@ def _states(fit: Fit) -> Floats:
     return states
 
 
-def _rows(unknowns: Unknowns, q: Floats, qd: Floats, qdd: Floats) -> Rows:
-    """The equations of states (k, n), without efforts."""
-    zero = np.zeros(q.shape)
-    usable = np.ones(q.shape, dtype=bool)
-    return Rows(unknowns, Samples(np.arange(len(q)), q, qd, qdd, zero, zero, usable))
-
-
 def driving(fit: Fit) -> Iterator[str]:
     """One warning for each joint whose identified friction drives it."""
     for joint in fit.unknowns.joints:
@@ -130,7 +123,7 @@ def driving(fit: Fit) -> Iterator[str]:
                 f"{joint}: the fitted friction accelerates the joint ({numbers}): its efforts have "
                 "the wrong sign relative to its motion, and any dissipative friction at least "
                 "doubles the error. Check the signs of its efforts (--effort-scale) and positions; "
-                "a file with such friction describes the recording and is refused when it is loaded"
+                "a file with such friction reproduces the recording, but is refused when loaded"
             )
 
 
@@ -161,7 +154,7 @@ def many_turns(
     mechanism: Mechanism, lowest: Floats, highest: Floats, missed: Floats
 ) -> Iterator[str]:
     """A line for each joint without limits whose positions span more than `TURNS`, if the torques
-    are not explained; a wheel's positions may.
+    are not explained; a wheel's positions may span that much.
 
     Args:
         mechanism: the robot as described.
@@ -199,7 +192,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
             f"described ones, their Coriolis torques {round(100 * coriolis)} %: do the efforts "
             "leave gravity out, as those of a controller that compensates it, or do springs or "
             "counterweights balance the robot? If gravity is left out, set `gravity: [0, 0, 0]` "
-            "(of a URDF in a YAML beside it), as the bodies are otherwise distorted to cancel it"
+            "(for a URDF, in a YAML file next to it), or the bodies are distorted to cancel it"
         )
         return
     # the factor by which the described bodies' torques come closest to the identified bodies'
@@ -207,9 +200,9 @@ def other_unit(fit: Fit) -> Iterator[str]:
     own, other = float(described @ seen), float(fit.x[:block] @ seen)
     if other < 0:
         yield (
-            f"the bodies' torques are {other / own:.2g} times those of the described bodies, the "
-            "opposite: do all efforts have the opposite sign (--effort-scale JOINT:-1 for every "
-            "joint), or is the base mounted differently from the description?"
+            f"the bodies' torques are {other / own:.2g} times those of the described bodies: do "
+            "all efforts have the opposite sign (--effort-scale JOINT:-1 for every joint), or is "
+            "the base mounted differently from the description?"
         )
     elif not own / FAR_OFF <= other <= FAR_OFF * own:
         yield (
@@ -229,7 +222,7 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
     bodies[: len(described)] = np.column_stack([described, fit.x[: len(described)]])
 
     def torques(qd: Floats) -> Floats:
-        rows = _rows(fit.unknowns, q, qd, zero)
+        rows = Rows(fit.unknowns, Samples.without_efforts(q, qd, zero))
         return np.concatenate([rows.model(j, bodies) for j in range(q.shape[1])])
 
     def ratio(both: Floats) -> float:

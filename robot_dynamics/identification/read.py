@@ -21,6 +21,11 @@ def as_list(sources: Source | Sequence[Source]) -> list[Source]:
     return [sources] if single else list(sources)  # type: ignore[list-item,arg-type]
 
 
+def name_of(source: Source) -> str:
+    """A recording's name in messages."""
+    return source.source if isinstance(source, Recording) else Path(source).name
+
+
 def adapted(
     source: Source,
     topic: str | None,
@@ -59,7 +64,7 @@ def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:
     if path.is_dir():
         if not (path / "metadata.yaml").is_file():
             raise RecordingError(
-                f"{path}: not a rosbag2 folder: it has no metadata.yaml; give the file in it",
+                f"{path}: not a rosbag2 folder: it has no metadata.yaml; pass the file in it",
                 name=str(path),
             )
         return bags.read(path, topic)

@@ -16,6 +16,11 @@ Floats = NDArray[Any]
 """An array of float64"""
 
 
+def runs(true: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """(m, 2): (first, last + 1) of each run of true values in (k,)."""
+    return np.flatnonzero(np.diff(np.r_[False, true, False])).reshape(-1, 2)
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Messages that name the same joints, in order of arrival. NaN: no value."""
@@ -31,7 +36,7 @@ class Stream:
     """(k, n), N·m or N"""
 
     def of(self, names: Iterable[str]) -> Stream:
-        """The stream with these joints alone, in this order."""
+        """The stream with only these joints, in this order."""
         place = {name: k for k, name in enumerate(self.names)}
         columns = [place[name] for name in names]
         return Stream(
@@ -43,7 +48,7 @@ class Stream:
         )
 
     def rows(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Stream:
-        """The stream with these messages alone, in this order."""
+        """The stream with only these messages, in this order."""
         return replace(
             self,
             time=self.time[chosen],

@@ -226,8 +226,8 @@ def _best(
         if (np.diag(C.T @ whole @ C) > 0).all():  # every column is excited
             drives_of.setdefault(drive.size, []).append((drive, C))
     count = _counted(unknowns, normal, joint)
-    nobody = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
-    best, driving = nobody, nobody
+    none = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
+    best, driving = none, none
     for some in drives_of.values():
         found, error = _tried(np.array([C for _, C in some]), schur, sides, errors)
         for (drive, _), values, each in zip(some, found, error, strict=True):
@@ -261,11 +261,11 @@ def _candidates(
     described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0
     rotors = sorted({springs and present.rotor, owner in unknowns.rotors})
     for each in shaft_laws() if owner in unknowns.shafts else laws():
-        if not each.springs or (springs and not _endless(unknowns, owner)):
+        if not each.springs or (springs and not _is_endless(unknowns, owner)):
             yield from (Drive(each, rotor, described) for rotor in rotors)
 
 
-def _endless(unknowns: Unknowns, name: str) -> bool:
+def _is_endless(unknowns: Unknowns, name: str) -> bool:
     """Whether a joint is continuous, and no spring is described at it."""
     joint = unknowns.mechanism.joint(name)
     return joint.type == "continuous" and not joint.friction.stiffness

@@ -28,8 +28,8 @@ FEW = 12
 SAME_RATE = 0.1
 """Relative difference up to which sampling rates are the same"""
 ALIKE = 4.0
-"""Ratio of the power in an octave to the largest, or of the smallest to it, among the recordings
-from which the filter was chosen, beyond which a recording is not alike"""
+"""Factor by which a recording's power in an octave may exceed the largest, or fall below the
+smallest, of the recordings from which the filter was chosen; beyond it, they are not alike"""
 OCTAVES = 12
 """Number of octaves below the Nyquist frequency; the last one includes everything below it"""
 NOTHING = 1e-12

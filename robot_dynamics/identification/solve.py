@@ -163,7 +163,7 @@ def minimise(
         x, H, settled = _newton(cost, start)
         if settled:
             return x, H
-    near, bend, found = _newton(cost, _followed(cost))
+    near, bend, found = _newton(cost, _near_minimum(cost))
     # at the limit of rounding neither may converge: the better one is returned
     if start is not None and not found and cost.gain(near, x - near, cost.logarithms(near)) > 0:
         return x, H
@@ -252,7 +252,7 @@ def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
         if not decrement >= DONE * gamma:  # converged, or NaN at the limit of rounding
             return x, H, not np.isnan(decrement)
         before = cost.logarithms(x)
-        length = _share(SHARE, *_ahead(cost, half, left, step))
+        length = _step_length(SHARE, *_relative_changes(cost, half, left, step))
         while cost.gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
             length /= 2
         if not length > 1e-9:  # the limit of rounding
@@ -261,7 +261,7 @@ def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
     return x, H, False
 
 
-def _followed(cost: _Cost) -> Floats:
+def _near_minimum(cost: _Cost) -> Floats:
     """x close to the minimum, by a primal-dual path from the prior's bodies.
 
     On the path Z_i = μ P_i⁻¹, and the gradient without the barriers equals that of Σ tr(Z_i P_i).
@@ -296,11 +296,11 @@ def _followed(cost: _Cost) -> Floats:
         other = np.linalg.inv(M)
         dual = aim * left - z - z * left * step[cost.block :]
         ahead = [
-            *_ahead(cost, half, left, step),
+            *_relative_changes(cost, half, left, step),
             *np.linalg.eigvalsh(other @ turned @ np.swapaxes(other, -1, -2)).ravel(),
             *(dual[left > 0] / z[left > 0]),
         ]
-        length = _share(FAR, *ahead)
+        length = _step_length(FAR, *ahead)
         further, z = x + length * step, z + length * dual
         Z = Z + length * turned
         Z = (Z + np.swapaxes(Z, -1, -2)) / 2  # otherwise rounding errors grow from step to step
@@ -327,7 +327,7 @@ def _first_weight(cost: _Cost, x: Floats, Q: Floats, left: Floats) -> float:
     return weight
 
 
-def _ahead(cost: _Cost, half: Floats, left: Floats, step: Floats) -> Floats:
+def _relative_changes(cost: _Cost, half: Floats, left: Floats, step: Floats) -> Floats:
     """The relative changes in a full step of what must stay positive: the eigenvalues of
     L⁻¹ ΔP L⁻ᵀ, as P + s ΔP = L (1 + s L⁻¹ ΔP L⁻ᵀ) Lᵀ, and the changes of the rotors' inertias."""
     inwards = half @ pseudo_inertia(step[: cost.block].reshape(-1, 10))
@@ -335,7 +335,7 @@ def _ahead(cost: _Cost, half: Floats, left: Floats, step: Floats) -> Floats:
     return np.concatenate([changes, left * step[cost.block :]])
 
 
-def _share(most: float, *ahead: float) -> float:
+def _step_length(most: float, *ahead: float) -> float:
     """The largest step length up to 1 that goes at most this fraction of the way to the edge."""
     return 1.0 / max(1.0, -min(ahead, default=0.0) / most)
 

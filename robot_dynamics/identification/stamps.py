@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .jumps import without_jumps
-from .recording import Floats, Stream
+from .recording import Floats, Stream, runs
 
 GAP = 4.5
 """Longest gap, in sampling periods, that is interpolated"""
@@ -25,8 +25,8 @@ repeated"""
 EVEN = 1e-3
 """Fraction of a period; stamps this close to an even grid are taken to be on it"""
 COARSE = 0.01
-"""Fraction of the messages that have the stamp of the one before but other positions, beyond which
-the clock is coarse"""
+"""Fraction of the messages that have the previous message's stamp but different positions, beyond
+which the clock is coarse"""
 SLOW = 0.05
 """Fraction of the largest speed, below which velocities do not tell the time between messages"""
 TELLING = 0.6
@@ -130,8 +130,8 @@ def _spread(stream: Stream, notes: list[str]) -> tuple[Stream, int]:
     kept = (place == 0) | np.repeat(usable, count)
     if spread := int((kept & (place > 0)).sum()):
         notes.append(
-            f"{spread} messages have the stamp of the one before, but another state (a coarse "
-            "clock): they were spread evenly until the next stamp"
+            f"{spread} messages have the previous message's stamp but a different state (coarse "
+            "clock); they were spread evenly up to the next stamp"
         )
     return replace(stream, time=time).rows(kept), int((~kept).sum())
 
@@ -150,8 +150,8 @@ def _without_held(stream: Stream, notes: list[str]) -> Stream:
     if not held.any():
         return stream
     notes.append(
-        f"{held.sum()} messages repeat the values of the one before (a state republished) and were "
-        "left out"
+        f"{held.sum()} messages repeat the values of the previous one (republished states) and "
+        "were left out"
     )
     return stream.rows(~held)
 
@@ -184,7 +184,7 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
     if np.abs(even[0] - time).max() < EVEN * period:
         return even[0], replace(stream, time=even[0])
     # leave gaps for missing messages
-    for steps in (np.maximum(1, np.round(np.diff(time) / period)), _told_by_rates(stream)):
+    for steps in (np.maximum(1, np.round(np.diff(time) / period)), _periods_by_rates(stream)):
         if (steps > 1).any():
             places = np.r_[0.0, np.cumsum(steps)]
             even.append(np.polyval(np.polyfit(places, time, 1), places))
@@ -205,10 +205,11 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
     return grid, _resampled(stream, time, grid)
 
 
-def _told_by_rates(stream: Stream) -> Floats:
-    """(k - 1,), the numbers of periods between messages that the velocities tell, Δq · q̇ / q̇²;
-    while the robot is too slow for that, messages are missing only as far as the stamps say in
-    total."""
+def _periods_by_rates(stream: Stream) -> Floats:
+    """(k - 1,): the numbers of periods between messages by the velocities, Δq · q̇ / q̇².
+
+    Where the robot is too slow for that, as many messages are missing as the stamps say in total.
+    """
     stamps = np.diff(stream.time)
     told = np.isfinite(stream.velocity).all(axis=0)
     rates = (stream.velocity[1:, told] + stream.velocity[:-1, told]) / 2
@@ -221,8 +222,7 @@ def _told_by_rates(stream: Stream) -> Floats:
     passed = way[moving] / square[moving]
     steps[moving] = np.maximum(1, np.round(passed / np.median(passed)))
     period = stamps[moving].sum() / steps[moving].sum()
-    edges = np.flatnonzero(np.diff(np.r_[True, moving, True]))
-    for begin, end in edges.reshape(-1, 2):
+    for begin, end in runs(~moving):
         missing = max(0, round(stamps[begin:end].sum() / period) - (end - begin))
         steps[begin + np.argmax(stamps[begin:end])] += missing
     return steps

@@ -95,13 +95,6 @@ class Unknowns:
     sprung: frozenset[str] = frozenset()
     """The joints at which recordings show a clear spring, without which nothing else could be
     judged"""
-    _dynamics: InverseDynamics = field(init=False, repr=False)
-    _followers: InverseDynamics | None = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        dynamics = InverseDynamics(self.mechanism, terms=RIGID)
-        object.__setattr__(self, "_dynamics", dynamics)
-        object.__setattr__(self, "_followers", _known_friction(self))
 
     @classmethod
     def of(cls, mechanism: Mechanism, payload: str | None = None) -> Unknowns:
@@ -126,7 +119,9 @@ class Unknowns:
         added = tuple(name for name in rotor_names(complete) if name not in described)
         known = {rotor.name: rotor for rotor in mechanism.rotors}
         doubted = {
-            rotor.name: known[rotor.name] for rotor in complete.rotors if _doubted(known, rotor)
+            rotor.name: known[rotor.name]
+            for rotor in complete.rotors
+            if _has_other_ratio(known, rotor)
         }
         return cls(complete, added=added, doubted=doubted)
 
@@ -171,8 +166,8 @@ class Unknowns:
 
     @property
     def rotors(self) -> dict[str, str]:
-        """By joint, the rotor that drives only this joint; then by shaft, the rotor that it is. The
-        names are those among the parameters."""
+        """By joint, the rotor that drives only this joint; then by shaft, its own rotor. The names
+        are those among the parameters."""
         if self.payload is not None:
             return {}
         found: dict[str, str] = {}
@@ -275,10 +270,7 @@ class Unknowns:
         n, width = len(self.joints), 10 * len(self.bodies) + len(self.rotors)
         count = STATES * width
         q, qd, qdd = np.random.default_rng(0).uniform(-3, 3, (3, count, n))
-        nothing = np.zeros((count, n))
-        Y, _ = self.rigid(
-            Samples(np.arange(count), q, qd, qdd, nothing, nothing, np.ones((count, n), bool))
-        )
+        Y, _ = self.rigid(Samples.without_efforts(q, qd, qdd))
         return [Y[:, j] for j in range(n)]
 
     @property
@@ -298,10 +290,7 @@ class Unknowns:
     def _references(self) -> tuple[Floats, ...]:
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
         mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
-        arms = [
-            float(np.linalg.norm(link.joint.origin.translation)) for link in self.mechanism.links
-        ]
-        size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
+        size = body_size(self.mechanism)
         described = self.described.reshape(-1, 10)
         if self.payload is not None:
             described = np.zeros_like(described)
@@ -321,6 +310,14 @@ class Unknowns:
     def gear_ratio(self, joint: str) -> float:
         """The gear ratio of the joint's rotor: rotor rate / joint rate."""
         return float(rotor_names(self.mechanism)[self.rotors[joint]].ratios[0][1])
+
+    @cached_property
+    def _dynamics(self) -> InverseDynamics:
+        return InverseDynamics(self.mechanism, terms=RIGID)
+
+    @cached_property
+    def _followers(self) -> InverseDynamics | None:
+        return _known_friction(self)
 
     def _body(self, name: str) -> Inertial:
         if self.payload is not None:
@@ -447,13 +444,19 @@ def body_names(mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(link.name for link in mechanism.moving if link.name in with_body)
 
 
+def body_size(mechanism: Mechanism) -> float:
+    """m: the assumed size of a body without a described one, a quarter of the median link."""
+    arms = [float(np.linalg.norm(link.joint.origin.translation)) for link in mechanism.links]
+    return 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
+
+
 def shaft_scale(row: Floats) -> float:
     """The largest gear ratio in a shaft's row (n,); the shaft's rate divided by it is of the size
     of a joint's."""
     return float(np.abs(row).max())
 
 
-def _doubted(known: Mapping[str, Rotor], rotor: Rotor) -> bool:
+def _has_other_ratio(known: Mapping[str, Rotor], rotor: Rotor) -> bool:
     return rotor.name in known and known[rotor.name].ratios != rotor.ratios
 
 
@@ -473,16 +476,16 @@ def with_rotors(mechanism: Mechanism) -> Mechanism:
         if alone and rotor.inertial.is_nothing:
             ((joint, ratio),) = rotor.ratios
             ratio = GEAR_RATIO * ratio if abs(ratio) == 1 else ratio
-            rotor = _about(mechanism, joint, ratio, rotor.name)
+            rotor = _rotor_about(mechanism, joint, ratio, rotor.name)
         rotors.append(rotor)
     taken = {rotor.name for rotor in rotors}
     for joint in mechanism.joint_names:
         if joint not in driven and joint not in taken:
-            rotors.append(_about(mechanism, joint, GEAR_RATIO, joint))
+            rotors.append(_rotor_about(mechanism, joint, GEAR_RATIO, joint))
     return replace(mechanism, rotors=tuple(rotors))
 
 
-def _about(mechanism: Mechanism, joint: str, ratio: float, name: str) -> Rotor:
+def _rotor_about(mechanism: Mechanism, joint: str, ratio: float, name: str) -> Rotor:
     """A rotor with zero inertia that spins about its joint's axis."""
     link = next(link for link in mechanism.links if link.joint.name == joint)
     origin = link.joint.origin @ Pose(rotation_to(link.joint.axis))

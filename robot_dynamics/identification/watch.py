@@ -119,7 +119,7 @@ class Watch:
         self._reference = reference(described, 0.01 * total if total > 0 else 1.0, 0.1)
         self._x0 = np.concatenate([described, np.zeros(OWN * n)])
         laws = [mechanism.joint(joint).friction for joint in self._unknowns.joints]
-        self._rubs = np.array(
+        self._friction = np.array(
             [
                 [float(law.viscous), min(float(law.coulomb), float(law.coulomb_backwards))]
                 for law in laws
@@ -190,7 +190,7 @@ class Watch:
         out: Floats = x.copy()
         for k in range(OWN - 1):
             own = slice(10 + k, None, OWN)
-            out[own] = np.maximum(x[own], -self._rubs[:, k])
+            out[own] = np.maximum(x[own], -self._friction[:, k])
         out[10 + OWN - 1 :: OWN] = 0.0
         return out
 
@@ -260,10 +260,10 @@ class Watch:
             if link.joint.name in self.joints:
                 law = link.joint.friction
                 j = self.joints.index(link.joint.name)
-                wet, dry = x[10 + OWN * j : 12 + OWN * j].tolist()
-                plain = replace(law, viscous=law.viscous + wet, coulomb=law.coulomb + dry)
+                viscous, coulomb = x[10 + OWN * j : 12 + OWN * j].tolist()
+                plain = replace(law, viscous=law.viscous + viscous, coulomb=law.coulomb + coulomb)
                 if law.coulomb_negative is not None:
-                    plain = replace(plain, coulomb_negative=law.coulomb_negative + dry)
+                    plain = replace(plain, coulomb_negative=law.coulomb_negative + coulomb)
                 link = replace(link, joint=replace(link.joint, friction=plain))
             links.append(link)
         self._begin(replace(self.mechanism, links=tuple(links)))

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from .fit import Fit
 from .friction_laws import PLAIN, law
-from .normal_equations import BIWEIGHT, FLOOR, FOLDS, RIDGE, Rows, _correlation
+from .normal_equations import FLOOR, FOLDS, RIDGE, SIGMA_OF_MAD, Rows, biweight, correlation_length
 from .preparation import Prepared, Samples, joined
 from .recording import Floats
 from .solve import Prior, inverted, solved
@@ -179,7 +179,8 @@ def equations(at: Linearised, prepared: Prepared) -> ZeroEquations:
         table[:, p + n : -1] = D[:, j]
         # tau = A x + k (Y x₀) + D (δ - δ₀)
         table[:, -1] = rows.tau[:, j] + D[:, j] @ at.offsets
-        share = 1.0 / max(1.0, _correlation(np.where(weights[:, j] > 0, residual[:, j], 0.0)))
+        kept = np.where(weights[:, j] > 0, residual[:, j], 0.0)
+        share = 1.0 / max(1.0, correlation_length(kept))
         table *= np.sqrt(share * weights[:, j])[:, None]
         for fold in range(FOLDS):
             part = table[edges[fold] : edges[fold + 1]]
@@ -197,10 +198,9 @@ def _weights(residual: Floats, samples: Samples, fitted: Floats) -> tuple[Floats
         level = float(np.sqrt(np.mean(samples.tau[usable, j] ** 2))) if usable.any() else 0.0
         if level == 0.0:
             continue
-        sigma[j] = 1.4826 * float(np.median(np.abs(residual[usable, j])))
+        sigma[j] = SIGMA_OF_MAD * float(np.median(np.abs(residual[usable, j])))
         sigma[j] = max(sigma[j], FLOOR * level)
-        u = residual[:, j] / (BIWEIGHT * sigma[j])
-        weights[:, j] = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / sigma[j] ** 2
+        weights[:, j] = np.where(usable, biweight(residual[:, j], sigma[j]), 0.0) / sigma[j] ** 2
     return weights, sigma
 
 

@@ -28,9 +28,9 @@ class Motion:
     start: Sequence[float]
     """(n,), rad or m: the initial positions"""
     swing: Sequence[float]
-    """(n,), rad or m: the way from one end of the swing to the other"""
+    """(n,), rad or m: the distance from one end of the swing to the other"""
     cycles: Sequence[float]
-    """(n,): number of swings there and back; with a half-integer it ends at the other end"""
+    """(n,): number of swings back and forth; with a half-integer it ends at the other end"""
     duration: float
     """s"""
 

@@ -247,7 +247,7 @@ class Simulation:
         for _, row, law in self._shafts:
             self._data.qfrc_applied[:] -= row * float(law.offset)
 
-    def _rub(self) -> None:
+    def _set_dry_friction(self) -> None:
         """Set the dry friction of each joint and shaft at its rate or, at rest, the friction that
         holds in both directions.
 
@@ -262,13 +262,13 @@ class Simulation:
     def _forward(self) -> None:
         """Run mj_forward with hardened equalities."""
         engine, model, data = self._engine, self._model, self._data
-        self._rub()
+        self._set_dry_friction()
         engine.mj_fwdPosition(model, data)
         engine.mj_fwdVelocity(model, data)
         if data.ne:
             self._harden()
         if self.mechanism.loops:
-            self._refer()
+            self._set_reference_accelerations()
         engine.mj_fwdActuation(model, data)
         engine.mj_fwdAcceleration(model, data)
         engine.mj_fwdConstraint(model, data)
@@ -289,7 +289,7 @@ class Simulation:
         data.efc_R[: data.ne] = R
         data.efc_D[: data.ne] = 1.0 / R
 
-    def _refer(self) -> None:
+    def _set_reference_accelerations(self) -> None:
         """Set J q̈ + J̇ q̇ = -b J q̇ - k r for all equalities, as MuJoCo omits J̇ q̇ for some."""
         data = self._data
         equalities = slice(data.ne)
@@ -357,14 +357,14 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     # with islands, the solver would copy its table, and the hardening would have no effect
     spec.option.disableflags |= engine.mjtDisableBit.mjDSBL_ISLAND
 
-    bodies, followers = _hung(spec, mechanism, timestep)
+    bodies, followers = _add_bodies(spec, mechanism, timestep)
     for name, coupling in followers.items():
         # q_follower - Σ ratio q_master = offset
         tendon = spec.add_tendon(name=name)
         tendon.wrap_joint(name, 1.0)
         for master, ratio in coupling.ratios:
             tendon.wrap_joint(_joint(master), -float(ratio))
-        _equate(spec, "tendon", name, offset=float(coupling.offset))
+        _add_equality(spec, "tendon", name, offset=float(coupling.offset))
     for number, armature in enumerate(mechanism.armatures):
         tendon = spec.add_tendon(name=f"armature {number}", armature=float(armature.inertia))
         for master, ratio in armature.ratios:
@@ -381,7 +381,7 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
         for master, ratio in ratios:
             tendon.wrap_joint(_joint(master), float(ratio))
     for number, loop in enumerate(mechanism.loops):
-        _close(spec, mechanism, loop, f"loop {number} {loop.name}")
+        _add_loop(spec, mechanism, loop, f"loop {number} {loop.name}")
 
     try:
         model = spec.compile()
@@ -399,7 +399,7 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     return model, *_coordinates(model, mechanism.joint_names, followers)
 
 
-def _hung(
+def _add_bodies(
     spec: Any, mechanism: Mechanism, timestep: float
 ) -> tuple[dict[str, tuple[float, Floats]], dict[str, Coupling]]:
     """Add links and rotors to the model.
@@ -411,10 +411,10 @@ def _hung(
     for link in mechanism.links:
         body = spec.body(_link(mechanism, link.parent)).add_body(name=_link(mechanism, link.name))
         # the link's frame at q = 0: origin · tail
-        _place(body, link.joint.origin @ link.joint.tail)
-        bodies[body.name] = _weigh(body, link.inertial)
+        _set_pose(body, link.joint.origin @ link.joint.tail)
+        bodies[body.name] = _set_principal_axes(body, link.inertial)
         if link.joint.moves:
-            _hang(body, link.joint, **_rigid(timestep))
+            _add_joint(body, link.joint, **_rigid(timestep))
         if link.joint.coupling is not None:
             followers[_joint(link.joint.name)] = link.joint.coupling
     for number, rotor in enumerate(mechanism.rotors):
@@ -422,8 +422,8 @@ def _hung(
             continue
         name = f"rotor {number} {rotor.name}"
         body = spec.body(_link(mechanism, rotor.mount)).add_body(name=name)
-        _place(body, rotor.origin)
-        bodies[body.name] = _weigh(body, rotor.inertial)
+        _set_pose(body, rotor.origin)
+        bodies[body.name] = _set_principal_axes(body, rotor.inertial)
         body.add_joint(name=name, axis=(0.0, 0.0, 1.0))
         followers[name] = Coupling(rotor.ratios)
     return bodies, followers
@@ -468,12 +468,12 @@ def _quaternion(rotation: Floats) -> Floats:
     return quaternion
 
 
-def _place(body: Any, pose: Pose) -> None:
+def _set_pose(body: Any, pose: Pose) -> None:
     body.pos = np.asarray(pose.translation, dtype=float)
     body.quat = _quaternion(pose.rotation)
 
 
-def _weigh(body: Any, inertial: Inertial) -> tuple[float, Floats]:
+def _set_principal_axes(body: Any, inertial: Inertial) -> tuple[float, Floats]:
     """Place the body's principal axes; return its mass and moments (3,), to be set after compiling.
 
     The compiler requires every moving body to have mass and inertia, and refuses impossible
@@ -494,7 +494,7 @@ def _rigid(timestep: float) -> dict[str, Any]:
     return {"solref": (2.0 * timestep, 1.0), "solimp": STIFFEST}
 
 
-def _hang(body: Any, joint: Joint, solref: Any, solimp: Any) -> None:
+def _add_joint(body: Any, joint: Joint, solref: Any, solimp: Any) -> None:
     """Add a joint to the body, with its position and axis in the body's frame."""
     kinds = mujoco().mjtJoint
     tail = joint.tail.inverse()
@@ -511,7 +511,9 @@ def _hang(body: Any, joint: Joint, solref: Any, solimp: Any) -> None:
     )
 
 
-def _equate(spec: Any, kind: str, first: str, second: str = "", *, offset: float = 0.0) -> None:
+def _add_equality(
+    spec: Any, kind: str, first: str, second: str = "", *, offset: float = 0.0
+) -> None:
     """Add an equality. tendon: length of the first - length of the second = offset; connect: the
     two sites coincide."""
     engine = mujoco()
@@ -530,7 +532,7 @@ def _equate(spec: Any, kind: str, first: str, second: str = "", *, offset: float
     equality.data[:2] = (offset, 1.0)
 
 
-def _close(spec: Any, mechanism: Mechanism, loop: Loop, name: str) -> None:
+def _add_loop(spec: Any, mechanism: Mechanism, loop: Loop, name: str) -> None:
     """Add the equalities between the loop's two links."""
     points, planes = CLOSURES[loop.type]
     before = spec.body(_link(mechanism, loop.predecessor.link))
@@ -549,7 +551,7 @@ def _close(spec: Any, mechanism: Mechanism, loop: Loop, name: str) -> None:
                 (after, "after", loop.successor),
             )
         ]
-        _equate(spec, "connect", *ends)
+        _add_equality(spec, "connect", *ends)
     for row, (point, normal) in enumerate(planes):
         # a point is in the plane if it is as far from n as from -n
         tip = site(after, f"point {row}", loop.successor.pose, point)
@@ -561,4 +563,4 @@ def _close(spec: Any, mechanism: Mechanism, loop: Loop, name: str) -> None:
             string.wrap_site(end)
             string.wrap_site(tip)
             strings.append(str(string.name))
-        _equate(spec, "tendon", *strings)
+        _add_equality(spec, "tendon", *strings)

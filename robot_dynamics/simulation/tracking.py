@@ -106,7 +106,7 @@ class TrackedRobot:
         self._p = self._gains("p_gains", p_gains)
         self._d = self._gains("d_gains", d_gains)
         # the external torques computed from the last states, oldest first
-        self._answers = deque([np.zeros(len(self.joints))] * (delay + 1), maxlen=delay + 1)
+        self._pending_efforts = deque([np.zeros(len(self.joints))] * (delay + 1), maxlen=delay + 1)
         self._periods = 0
 
     @property
@@ -157,7 +157,7 @@ class TrackedRobot:
                 the delay.
         """
         nothing = np.zeros(len(self.joints))
-        self._answers.append(np.asarray(efforts, dtype=float))
+        self._pending_efforts.append(np.asarray(efforts, dtype=float))
         sample = Sample(self.time, self.simulation.q, self.simulation.qd, nothing, nothing)
         self._periods += 1
         return sample
@@ -178,8 +178,8 @@ class TrackedRobot:
         # Kp (q_d - q) + Kd (qd_d - qd)
         feedback = self._p * (desired[0] - q[self._places])
         feedback += self._d * (desired[1] - qd[self._places])
-        self._answers.append(np.asarray(efforts, dtype=float))
-        sample = Sample(self.time, q, qd, feedback, self._answers[0])
+        self._pending_efforts.append(np.asarray(efforts, dtype=float))
+        sample = Sample(self.time, q, qd, feedback, self._pending_efforts[0])
         tau = np.zeros(len(q))
         tau[self._places] = sample.feedback + sample.efforts
         self.simulation.advance(tau, self._steps)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,16 +153,12 @@ def _load(text: str | None, recordings: Sequence[str]) -> tuple[str, Inertial]:
     Raises:
         InputError: it is missing, or has another form.
     """
+    from ...identification.clearance import link_numbers
+
     form = "LINK:M,X,Y,Z or LINK:M,X,Y,Z,IXX,IYY,IZZ,IXY,IXZ,IYZ, in kg, m and kg m²"
     if text is None or not recordings:
         raise wrong(InputError, "--load and --drive-gains", text or "one of them", "both, or none")
-    link, _, rest = text.rpartition(":")
-    try:
-        values = [float(each) for each in rest.split(",")]
-    except ValueError:
-        values = []
-    if not link or len(values) not in (4, 7, 10) or not all(map(math.isfinite, values)):
-        raise wrong(InputError, "--load", text, form)
+    link, values = link_numbers(text, (4, 7, 10), "--load", form)
     mass, x, y, z, *moments = [*values, *[0.0] * (10 - len(values))]
     return link, Inertial(mass, np.array([x, y, z]), inertia_matrix(*moments))
 

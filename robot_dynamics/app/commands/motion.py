@@ -98,7 +98,7 @@ def command(
     found = drives(dynamics, moving)
     reach = Reach()
     if dynamics.closed is not None:
-        progress("how far the motors go")
+        progress("finding the ranges of the motors")
         maps = [] if out is None else reach_maps(dynamics.closed)
         reach = Reach(ranges(dynamics.closed), maps)
     written: dict[str, Path] = {}

@@ -134,7 +134,7 @@ def _beyond(
             )
     for name, tau in torques.items():
         joint = mechanism.joint(name)
-        most = (joint.ends).effort
+        most = joint.ends.effort
         if most is not None and abs(tau) > most:
             unit = joint.effort_unit
             found.append(f"{name}: {tau:.4g} {unit} is beyond its limit of {most:g} {unit}")

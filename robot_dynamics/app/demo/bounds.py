@@ -35,8 +35,8 @@ class Case:
     lookahead: float = 0.0
     """periods by which the desired state is sampled ahead of the measured one"""
     commanded: bool = False
-    """compute torques from the desired state, instead of the measured one with desired
-    accelerations?"""
+    """Whether torques are computed from the desired state, instead of the measured one with desired
+    accelerations"""
 
     @property
     def age(self) -> float:

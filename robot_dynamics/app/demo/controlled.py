@@ -92,7 +92,7 @@ def demonstrate(folder: Path) -> Output:
 def text(result: dict[str, Any]) -> str:
     """The result as a table."""
     first = result["runs"][0]["rms"]
-    rows = [["", "RMS error", "÷", "largest", "late", "torques' age: median", "99 %", "max"]]
+    rows = [["", "RMS error", "÷", "largest", "late", "age of torques: median", "99 %", "max"]]
     for run in result["runs"]:
         ages = [f"{1e3 * x:.2f} ms" for x in run["age"]]
         in_update = ["in the same period", "", ""]

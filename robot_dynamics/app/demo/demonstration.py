@@ -61,7 +61,7 @@ def demonstrate(robot: str, folder: Path) -> Output:
         tracks = [_sound_run(each, subject, Path(scratch), show) for each in subject.demo.runs]
         rows = []
         if subject.demo.bounded:
-            show("what bounds it")
+            show("what limits the error")
             rows = bounds(subject)
         show("picture")
         drawn = picture(robot, subject, tracks, folder)

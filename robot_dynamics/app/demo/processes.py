@@ -110,7 +110,7 @@ class Processes:
                 last = time.monotonic()
                 each_second()
             if time.monotonic() > deadline:
-                raise BackendError(f"the demo's process {name} takes too long", name=name)
+                raise BackendError(f"the demo's process {name} did not finish in time", name=name)
             self.check()
             time.sleep(0.1)
         if self._running[name].returncode:

@@ -143,7 +143,7 @@ def gear_table(subject: Subject, path: Path) -> tuple[gears.GearErrors | None, l
     found = gears.gear_errors(subject.mechanism, *motion(time))
     if found is None:
         return None, []
-    drawn = plots.gears(path, f"{subject.mechanism.name}: the demo's way", found)
+    drawn = plots.gears(path, f"{subject.mechanism.name}: the demo's motion", found)
     return found, ["", *gears.text(found), f"picture: {drawn}"]
 
 

@@ -31,7 +31,7 @@ class Run:
 PD = Run("PD alone")
 
 GRAVITY = Run("PD + gravity", {"terms": ["gravity"]})
-"""What many robots provide that have no inertial model"""
+"""What many robots without an inertial model provide"""
 
 FRICTION = Run("PD + feed-forward", {"feedback": "commanded"})
 """Coulomb friction from the commanded rate, as the sign of a measured rate chatters at rest"""
@@ -89,11 +89,11 @@ class Demo:
     settle: float = 0.25
     """The time after the end of the motion that is also evaluated, s"""
     bounded: bool = True
-    """Does the demo also measure what limits the error?"""
+    """Whether the demo also measures what limits the error"""
     identified: bool = False
-    """Does the robot differ from its description, and are the models identified in the demo?"""
+    """Whether the robot differs from its description and is identified in the demo"""
     geared: bool = False
-    """Does the demo also measure the error of reflected rotors by gear ratio?"""
+    """Whether the demo also measures the error of reflected rotors by gear ratio"""
     against: tuple[str, str] | None = None
     """Ends of the labels of paired runs: the errors of the second run are relative to the first
     run's"""

@@ -54,7 +54,7 @@ class Drive:
 
     @property
     def braked(self) -> float:
-        """The energy that it takes back, J, at least 0."""
+        """The energy that it absorbs, J, at least 0."""
         return self._over_time(np.maximum(-self.power, 0.0))
 
     def peak(self, values: Floats) -> float:
@@ -130,7 +130,7 @@ class Drives:
 
     @property
     def energy(self) -> float:
-        """The energy that the joints' motors deliver, less what they take back, J."""
+        """The energy that the joints' motors deliver, minus what they absorb, J."""
         return sum(drive.driven - drive.braked for drive in self.joints)
 
 

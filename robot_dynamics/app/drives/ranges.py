@@ -14,6 +14,7 @@ import numpy as np
 from ...closure import ClosedChain
 from ...closure.geometry.path_following import beyond, march
 from ...errors import ClosureError
+from ...identification.recording import runs
 from ...scalar import Floats
 
 STRIDES = 120
@@ -40,7 +41,7 @@ class Range:
     upper: float
     """The upper end, rad or m"""
     ends: tuple[str, str]
-    """The cause of each end: a limit, a singularity, out of reach, or a whole turn"""
+    """The cause of each end: a limit, a singularity, a whole turn, or the end of the search"""
     conditions: tuple[float, float]
     """Condition numbers of the passive Jacobian at the ends"""
     without_torque: tuple[tuple[float, float], ...]
@@ -176,7 +177,7 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
     elif limit is not None:
         side.end = "limit"
     else:
-        side.end = "a whole turn" if joint.turns else "further"
+        side.end = "a whole turn" if joint.turns else "end of the search"
     return side
 
 
@@ -256,10 +257,8 @@ def _to(closed: ClosedChain, known: Floats, q_r: Floats) -> tuple[Floats, float]
 
 def _stretches(places: Floats, conditions: Floats, most: float) -> list[tuple[float, float]]:
     """Intervals without torques, each from the last position with torques to the next one."""
-    bare = np.r_[False, conditions > most, False]
-    begins, ends = np.flatnonzero(bare[1:] > bare[:-1]), np.flatnonzero(bare[1:] < bare[:-1])
     last = len(places) - 1
     return [
-        (float(places[max(int(a) - 1, 0)]), float(places[min(int(b), last)]))
-        for a, b in zip(begins, ends, strict=True)
+        (float(places[max(a - 1, 0)]), float(places[min(b, last)]))
+        for a, b in runs(conditions > most)
     ]

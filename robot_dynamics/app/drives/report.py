@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ...description.files import writable, write_table, write_text
+from ...identification.recording import runs
 from ...motion.trajectory import States
 from ...scalar import Floats
 from ..identification_report import file_names
@@ -94,15 +95,14 @@ def lost_stretches(found: Drives, motion: States) -> list[str]:
     """
     if not found.lost:
         return []
-    bare = np.isnan(np.stack([drive.torque for drive in found.joints])).any(axis=0)
-    edges = np.flatnonzero(np.diff(np.r_[False, bare, False].astype(int)))
+    bare = np.asarray(np.isnan([drive.torque for drive in found.joints]).any(axis=0))
     lines = []
-    for a, b in zip(edges[::2], edges[1::2] - 1, strict=True):
+    for a, b in runs(bare):
         where = ", ".join(
-            f"{name} {motion.q[a : b + 1, k].min():.4g} … {motion.q[a : b + 1, k].max():.4g}"
+            f"{name} {motion.q[a:b, k].min():.4g} … {motion.q[a:b, k].max():.4g}"
             for k, name in enumerate(found.coordinates)
         )
-        lines.append(f"{motion.time[a]:.4g} … {motion.time[b]:.4g} s: {where}")
+        lines.append(f"{motion.time[a]:.4g} … {motion.time[b - 1]:.4g} s: {where}")
     if len(lines) > MOST_STRETCHES:
         rest = len(lines) - MOST_STRETCHES
         lines = [*lines[:MOST_STRETCHES], f"and {rest} more"]

@@ -51,7 +51,7 @@ def page(
         mechanism: the robot, as from `rd.load`.
         facts: the information next to the robot.
         rotors: the rotor model.
-        sensed: does q consist of motors and sensed joints, for a robot with loops?
+        sensed: for a robot with loops, whether q consists of motors and sensed joints.
         meshes: by link, see `meshes.found`; None: links are drawn from the description.
         motion: {"t": (m,), "q", "qd", "qdd": (m, n), "name": text} to play back; None: a swing.
 

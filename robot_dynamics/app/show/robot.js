@@ -107,7 +107,7 @@ class Robot {
       if (!next) {
         step /= 2;
         if (step < least) {
-          throw new Error(`${this.named(q)}: the loops don't close there: the way ends at ` +
+          throw new Error(`${this.named(q)}: the loops don't close there: the path ends at ` +
             `${this.named(here.slice(0, k))}; it is out of reach or beyond a singularity`);
         }
         continue;
@@ -125,7 +125,7 @@ class Robot {
     return null;
   }
 
-  /* The configurations with places[i] for motor k, or null where the loops don't close, one a turn as
+  /* The configurations with places[i] for motor k, or null where the loops don't close, one per step as
      [i, q_r]: outwards from where the motor is, each place from its neighbour, else from home. */
   *along(k, q, places, from) {
     const turn = this.closed.wraps[k] ? 2 * Math.PI : Infinity;
@@ -145,7 +145,7 @@ class Robot {
   read(q, from) {
     const here = this.walk(q.slice(0, this.closed.actuated), from);
     const next = this.newton(q, here.slice(q.length));
-    if (!next) throw new Error(`${this.named(q)}: the readings don't fit together; a sensor may be wrong`);
+    if (!next) throw new Error(`${this.named(q)}: the readings are inconsistent; a sensor may be wrong`);
     return next;
   }
 

@@ -395,7 +395,6 @@ class View {
       const Q = [b[0], a[0], u[0], b[1], a[1], u[1], b[2], a[2], u[2], ...at];
       found.push({ mesh: PRIMITIVES.box, matrix: matrix(Q, [2 * R, t, t / 4]), colour: c.grid, flat: true, fade, behind: true });
     }
-    this.step = step;
     return found;
   }
   shadows(things, c) {
