@@ -932,6 +932,19 @@ def test_states_of_one_tick_are_spread_until_the_next(stamps, spread):
     assert left == len(stamps) - len(spread)
 
 
+@pytest.mark.parametrize(("way", "jump"), [(0.0, 0.0), (-1e-4, 0.0), (1e-18, 1e-3)])
+def test_noisy_velocities_at_rest_tell_no_time(way, jump):
+    """Positions that do not change, or against the velocities, or next to nothing but once."""
+    rng = np.random.default_rng(0)
+    time = np.cumsum(rng.uniform(0.8e-3, 1.2e-3, 40))
+    stream = stream_of(time, way * np.arange(40) + jump * (np.arange(40) > 30))
+    noise = rng.uniform(1e-4, 2e-4, stream.velocity.shape)
+    noise[:20] = 0.0
+    stream = replace(stream, velocity=noise)
+    ((even, _),) = even_stretches(stream, [])
+    assert 35 < len(even) < 60
+
+
 def test_a_few_repeated_stamps_are_no_coarse_clock():
     place = np.r_[0:100, 99, 100:200]
     notes: list[str] = []

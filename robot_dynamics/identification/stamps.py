@@ -220,7 +220,10 @@ def _periods_by_rates(stream: Stream) -> Floats:
         return steps
     way = (np.diff(stream.position[:, told], axis=0) * rates).sum(axis=1)
     passed = way[moving] / square[moving]
-    steps[moving] = np.maximum(1, np.round(passed / np.median(passed)))
+    usual = float(np.median(passed))
+    if usual <= 0:  # coarse positions, which the velocities do not explain
+        return steps
+    steps[moving] = np.clip(np.round(passed / usual), 1, np.ceil(GAP))
     period = stamps[moving].sum() / steps[moving].sum()
     for begin, end in runs(~moving):
         missing = max(0, round(stamps[begin:end].sum() / period) - (end - begin))
