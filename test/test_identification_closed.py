@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from dataclasses import replace
 
@@ -332,11 +333,84 @@ def test_the_filter_depends_on_no_order_of_motors_and_on_no_held_out_motion():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_motors_that_no_model_explains_are_named():
+@pytest.mark.parametrize(
+    ("name", "motor", "factor", "why"),
+    [
+        ("five_bar", "qa2", 180 / math.pi, "degrees were used instead of radians"),
+        ("five_bar", "qa1", 0.01, "another unit, such as currents"),
+        ("rrr", "qa3", -1.0, "opposite sign"),
+    ],
+)
+def test_a_motor_with_another_sign_or_unit_is_named_and_not_fitted(name, motor, factor, why):
+    described, truth = robots(name)
+    (stream,) = log(truth, REACH[name], 1).streams
+    effort = stream.effort.copy()
+    place = stream.names.index(motor)
+    effort[:, place] /= factor
+    wrong = Recording("wrong", (replace(stream, effort=effort),))
+    found = identify_closed(described, wrong)
+    (doubt,) = found.doubts
+    assert (doubt.joint, doubt.sure) == (motor, True)
+    assert doubt.factor == pytest.approx(factor, rel=0.2)
+    assert why in doubt.why
+    assert [line.split(":")[0] for line in found.warnings] == [motor]
+    others = np.array([each != motor for each in found.joints])
+    assert found.errors.relative[others].max() < 2 * NOISE
+    # its torques are those of the factor, in both sums
+    (right,) = log(truth, REACH[name], 1).streams
+    size = np.sqrt((right.effort[:, place] ** 2).mean())
+    for errors in (found.errors, found.fitted):
+        assert errors.torque[~others] == pytest.approx(size, rel=0.3)
+    scaled = identify_closed(described, wrong, effort_scale={motor: factor})
+    assert scaled.doubts == ()
+    assert scaled.warnings == ()
+    believed = identify_closed(described, wrong, effort_scale=dict.fromkeys(found.joints, 1.0))
+    assert believed.doubts == ()
+    assert believed.errors.relative.max() > 0.3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_spring_is_no_reason_for_a_factor_and_none_hides_it():
+    described, truth = robots("five_bar")
+
+    def sprung(mechanism):
+        links = [
+            replace(link, joint=replace(link.joint, friction=replace(
+                link.joint.friction, stiffness=20.0, offset=-6.0)))
+            if link.joint.name == "qa1" else link
+            for link in mechanism.links
+        ]  # fmt: skip
+        return replace(mechanism, links=tuple(links))
+
+    described, truth = sprung(described), sprung(truth)
+    (stream,) = log(truth, REACH["five_bar"], 1).streams
+    assert identify_closed(described, Recording("log", (stream,))).doubts == ()
+    turned = stream.effort * np.where([name == "qa1" for name in stream.names], -1, 1)
+    found = identify_closed(described, Recording("log", (replace(stream, effort=turned),)))
+    assert [(each.joint, each.factor) for each in found.doubts] == [("qa1", -1.0)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_motors_that_all_have_the_opposite_sign_are_refused_with_the_remedy():
     described, truth = robots("five_bar")
     (stream,) = log(truth, REACH["five_bar"], 1).streams
     turned = Recording("turned", (replace(stream, effort=-stream.effort),))
-    found = identify_closed(described, turned)
+    with pytest.raises(RecordingError, match="--effort-scale qa1:-1 qa2:-1 would explain them"):
+        identify_closed(described, turned)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_motors_that_no_model_explains_are_named():
+    described, truth = robots("five_bar")
+    (stream,) = log(truth, REACH["five_bar"], 1).streams
+    size = np.sqrt((stream.effort**2).mean(axis=0))
+    rng = np.random.default_rng(0)
+    noise = Recording(
+        "noise",
+        (replace(stream, effort=stream.effort + size * rng.normal(size=stream.effort.shape)),),
+    )
+    found = identify_closed(described, noise)
+    assert found.doubts == ()
     for name in ("qa1", "qa2"):
         assert any(
             line.startswith(f"{name}: the model leaves") and "--effort-scale" in line

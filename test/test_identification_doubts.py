@@ -203,6 +203,24 @@ def test_friction_that_drives_is_fitted_and_said(driven):
         assert (next(law.faults(), None) is not None) == (name in names)
 
 
+def test_efforts_that_fall_with_the_velocity_have_no_opposite_sign():
+    """Coulomb friction has the right sign, so that the efforts' sign is right."""
+    described = rd.load(SIX_AXIS)
+    name = described.joint_names[5]
+    links = tuple(
+        replace(link, joint=replace(link.joint, friction=Friction(-4.0, 1.0)))
+        if link.joint.name == name
+        else link
+        for link in changed(described, seed=1).links
+    )
+    log = recording(replace(described, links=links), 20.0, 100.0, noise=0.02)
+    result = identify(SIX_AXIS, log, cutoff=10.0)
+    assert result.doubts == ()
+    (line,) = (each for each in result.warnings if each.startswith(name))
+    assert "contain a part that falls with its velocity" in line
+    assert "--effort-scale" not in line
+
+
 @pytest.mark.parametrize(
     ("before", "after", "drives", "brakes", "is_so"),
     [

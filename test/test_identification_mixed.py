@@ -14,6 +14,7 @@ import robot_dynamics as rd
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification import mixed as columns
 from robot_dynamics.identification.mixed import PARTS, SAMPLES, Mixed, mixed
+from robot_dynamics.identification.mounting import Mounting
 from robot_dynamics.identification.per_recording import Work
 from robot_dynamics.identification.preparation import Samples, joined
 from robot_dynamics.mechanism import Mechanism
@@ -113,6 +114,22 @@ def test_another_mounting_is_named_whatever_the_masses_described(described, grav
     assert found @ gravity > 0.98 * np.linalg.norm(found) * np.linalg.norm(gravity)
     assert result.doubts == result.zeros == ()
     assert not any("--effort-scale" in words for words in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("described", "gravity", "words"),
+    [
+        ((0, 0, -9.81), (0, 0.342, -9.804), "tilted by 2° from the description"),
+        ((0, 0, -9.81), (0, 9.804, -0.342), "mounted differently from the description"),
+        ((0, 0, -9.81), (0, 0, 9.81), "mounted differently from the description"),
+        ((0, 0, 0), (0, 0, -9.81), "mounted differently from the description"),
+    ],
+)
+def test_a_floor_that_is_not_level_is_no_other_mounting(described, gravity, words):
+    line = Mounting(described, gravity, 0.09, 0.07).words()
+    assert f"the base appears to be {words}" in line
+    assert ("is not a model of the robot" in line) == ("mounted" in words)
+    assert "as described, 9 %." in line
 
 
 @pytest.mark.parametrize("scales", [{}, {2: -1.0}, {1: 1 / 12}, {1: -1.0, 4: -1.0}, {0: 30.0}])

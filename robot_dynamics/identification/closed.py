@@ -27,16 +27,18 @@ from ..errors import ClosureWarning, InputError, RecordingError, listed
 from ..mechanism import Friction, Inertial, Mechanism, Pose
 from ..mechanism.dynamic_parameters import (
     frictions,
+    rotor_names,
     standard_parameters,
     with_parameters,
 )
 from ..mechanism.transform import friction_at_joints
 from .band import Needed, counted, root_of
 from .bodies import NAMES, reference
+from .doubts import FINEST, Doubt, Evidence, doubted, nothing_left, remaining
 from .errors import Errors
 from .fit import RIDGE, chosen_weight
 from .fleet import Sum
-from .friction_laws import stands_still
+from .friction_laws import PLAIN, stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import fixed_to, parted
 from .normal_equations import CHUNK, SIGMA_OF_MAD, biweight, correlation_length
@@ -147,6 +149,20 @@ class _States:
     torques wherever a passive joint changes direction"""
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Equations tau = A x + known of k samples and n motors."""
+
+    A: Floats
+    """(k, n, p)"""
+    tau: Floats
+    """(k, n), as recorded"""
+    known: Floats
+    """(k, n): the torques of parameters that are not identified, such as springs"""
+    qd: Floats
+    """(k, n)"""
+
+
 def identify_closed(
     robot: Mechanism | str | os.PathLike[str],
     recordings: Source | Sequence[Source],
@@ -220,35 +236,39 @@ def identify_closed(
         say("choosing the filter")
     with one_blas_thread():
         choices = [None] * len(raws) if cutoff is not None else _choices(problem, raws)
-        fitted, judging = [], []
-        cutoffs: dict[str, float | None] = {}
-        chosen: dict[str, Choice] = {}
-        for (raw, held_out), choice in zip(raws, choices, strict=True):
-            prepared = raw.filtered(cutoff if choice is None else choice.cutoff)
-            cutoffs[raw.source] = prepared.cutoff
-            if choice is not None:
-                chosen[raw.source] = choice
-            notes += [f"{raw.source}: {note}" for note in prepared.notes]
-            seen, unseen = prepared.split(held_out)
-            fitted.append(seen)
-            judging.append(unseen)
+        every = [
+            raw.filtered(cutoff if choice is None else choice.cutoff)
+            for (raw, _), choice in zip(raws, choices, strict=True)
+        ]
+        notes += [f"{each.source}: {note}" for each in every for note in each.notes]
+        parts = [each.split(share) for each, (_, share) in zip(every, raws, strict=True)]
         say("fitting")
-        states = problem.states(fitted)
-        x, H, sigma = problem.fitted(states)
+        states = problem.states([seen for seen, _ in parts])
+        judges = [problem.states([unseen]) for _, unseen in parts if unseen.stretches]
+        given = effort_scale or {}
+        rows = problem.rows(states)
+        doubtful, _ = doubted(problem.evidence(rows), given)
+        factors = {each.joint: each.factor for each in doubtful if each.sure}
+        if len(factors) == len(problem.motors):
+            raise RecordingError(nothing_left(doubtful, given), name="recording")
+        used = np.array([name not in factors for name in problem.motors])
+        x, H, sigma = problem.fitted(rows, used)
         found = problem.mechanism(x)
-        judges = [problem.states([each]) for each in judging if each.stretches]
+        states, *judges = (
+            replace(each, tau=each.tau * [factors.get(name, 1.0) for name in problem.motors])
+            for each in (states, *judges)
+        )
         errors, shown = _judged(before, InverseDynamics(found), judges)
-        refuse_nonsense(errors)
+        doubtful = remaining(doubtful, errors)
+        refuse_nonsense(errors, [each.words(given.get(each.joint, 1.0)) for each in doubtful])
         known = dict(zip(before.parameter_names, before.parameters.tolist(), strict=True))
         as_described = {name: known.get(name, 0.0) for name in problem.names}
         parameters = dict(zip(problem.names, x.tolist(), strict=True))
         kept: Kept = "nothing"
-        warned = (*large(errors), *lost(errors))
+        first = errors
         if loses(errors):
             kept, found, parameters = "everything", described, as_described
-            kept_as = stays(kept, errors)
             errors, shown = _judged(before, before, judges)
-            warned = (*kept_as, *large(errors))
         C = inverted(H)
         root = root_of(C) if kept == "nothing" else np.zeros((len(x), 0))
         band = _band(ClosedBand(problem, root, sigma), InverseDynamics(found), judges)
@@ -261,16 +281,44 @@ def identify_closed(
         covariance=C,
         errors=errors,
         fitted=on_fitted,
-        cutoffs=cutoffs,
-        choices=chosen,
+        cutoffs={each.source: each.cutoff for each in every},
+        choices={
+            each.source: choice
+            for each, choice in zip(every, choices, strict=True)
+            if choice is not None
+        },
         locked={},
         notes=tuple(dict.fromkeys(notes)),
-        warnings=warned,
+        warnings=(*_warnings(kept, first, errors, doubtful, given),),
         source=None if isinstance(robot, Mechanism) else os.fspath(robot),
         kept=kept,
+        doubts=doubtful,
         shown=shown,
         band=band,
     )
+
+
+def _warnings(
+    kept: Kept,
+    first: Errors,
+    errors: Errors,
+    doubtful: Sequence[Doubt],
+    given: Mapping[str, float],
+) -> Iterator[str]:
+    """The warnings about the efforts and about the errors on held-out motion.
+
+    Args:
+        kept: what is kept as described.
+        first: the fit's errors.
+        errors: the errors of what is kept.
+        doubtful: the motors whose efforts need a factor.
+        given: the factors that were already applied.
+    """
+    explained = [each.joint for each in doubtful]
+    yield from (each.words(given.get(each.joint, 1.0)) for each in doubtful)
+    yield from stays(kept, first, any(each.sure for each in doubtful))
+    yield from large(errors, explained)
+    yield from lost(errors, explained) if kept == "nothing" else ()
 
 
 def _choices(problem: _Problem, raws: Sequence[tuple[Even, float]]) -> list[Choice]:
@@ -387,8 +435,7 @@ class _Problem:
         self.bodies = body_names(whole)
         names = [f"{body}.{each}" for body in self.bodies for each in NAMES]
         values = standard_parameters(whole, "full", True)
-        terms = ("viscous", "coulomb", "offset")
-        owned = [owner + term for owner in frictions(whole) for term in terms]
+        owned = [owner + term for owner in frictions(whole) for term in PLAIN]
         friction = [name for name in owned if name in place]
         taken = {*names, *friction}
         rotors = [name for name in columns if name.endswith(".inertia") and name not in taken]
@@ -498,8 +545,8 @@ class _Problem:
             ),
         )
 
-    def rows(self, states: _States) -> tuple[Floats, Floats]:
-        """(A (k, n, p), b (k, n)) of the states in which the loops can be closed.
+    def rows(self, states: _States) -> _Rows:
+        """The equations of the states in which the loops can be closed.
 
         Raises:
             RecordingError: there are too few such states.
@@ -512,25 +559,70 @@ class _Problem:
                 f"at least {least}: record longer",
                 name="recording",
             )
-        A = Y[good][:, :, self._columns]
-        return A, states.tau[good] - Y[good][:, :, self._rest] @ self._known
+        known = Y[good][:, :, self._rest] @ self._known
+        return _Rows(Y[good][:, :, self._columns], states.tau[good], known, states.qd[good])
 
     def columns(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         """(k, n, p): the regressor's columns of the parameters, by motor."""
         return np.asarray(self.dynamics.regressor(q, qd, qdd)[:, :, self._columns])
 
-    def fitted(self, states: _States) -> tuple[Floats, Floats, Floats]:
-        """The robust fit: (x (p,), its Hessian (p, p), the noise's standard deviation (n,))."""
-        A, b = self.rows(states)
+    def evidence(self, rows: _Rows) -> Evidence:
+        """Sums by part of the time and motor, to test the efforts' signs and units.
+
+        The noise of a motor's efforts is that of a fit to them alone, which has the same error with
+        any factor. The springs' torques have a column, as if their stiffness were unknown, since a
+        factor does not apply to them.
+        """
+        A, b = np.concatenate([rows.A, rows.known[..., None]], axis=2), rows.tau
+        weights = np.empty_like(b)
+        for j, row in enumerate(b.T):
+            alone = row - A[:, j] @ np.linalg.lstsq(A[:, j], row, rcond=None)[0]
+            least = FINEST * float(np.linalg.norm(row))
+            noise = max(float(np.linalg.norm(alone)), least, 1e-300) / math.sqrt(len(row))
+            weights[:, j] = 1.0 / (noise**2 * max(1.0, correlation_length(alone)))
+        b_size, p = 10 * len(self.bodies), A.shape[2]
+        still = {
+            name: stands_still(self.described, name, float((rate**2).sum()), len(rate))
+            for name, rate in zip(self.motors, rows.qd.T, strict=True)
+        }
+        gears = {
+            rotor.ratios[0][0]: float(rotor.ratios[0][1])
+            for rotor in self.described.rotors
+            if len(rotor.ratios) == 1
+        }
+        return Evidence(
+            self.motors, *self._sums(A, b, weights), self._references, np.zeros(p),
+            np.full(p - b_size, np.inf), [self._own(name) for name in self.motors], still, gears,
+        )  # fmt: skip
+
+    def _own(self, motor: str) -> NDArray[np.intp]:
+        """The parameters of a motor's friction, in the order of `PLAIN`, and of its rotor."""
+        rotors = [
+            f"{name}.inertia"
+            for name, rotor in rotor_names(self.whole).items()
+            if [joint for joint, _ in rotor.ratios] == [motor]
+        ]
+        own = [*(f"{motor}.{term}" for term in PLAIN), *rotors]
+        return np.array([self.names.index(name) for name in own if name in self.names], dtype=int)
+
+    def fitted(self, rows: _Rows, used: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+        """The robust fit: (x (p,), its Hessian (p, p), the noise's standard deviation (n,)).
+
+        Args:
+            rows: the equations.
+            used: (n,), whether each motor's efforts are used.
+        """
+        A, b = rows.A, rows.tau - rows.known
         b_size = 10 * len(self.bodies)
         active = np.ones(len(self.names), dtype=bool)
         level = np.sqrt((b**2).mean(axis=0))
         sigma = 0.1 * np.maximum(level, 1e-9 * max(float(level.max()), 1e-300))
-        weights = np.ones_like(b)
+        weights = np.ones_like(b) * used
         x = np.zeros(len(self.names))
         H = np.eye(len(x))
         for _ in range(PASSES):
-            gram, moment, square = self._sums(A, b, weights / sigma**2)
+            sums = self._sums(A, b, weights / sigma**2)
+            gram, moment, square = (each.sum(axis=1) for each in sums)
             while True:
                 keep = np.flatnonzero(active)
                 G, g = gram[:, keep][:, :, keep], moment[:, keep]
@@ -555,22 +647,23 @@ class _Problem:
             spread = SIGMA_OF_MAD * np.median(np.abs(residual), axis=0)
             sigma = np.maximum(spread, 1e-7 * np.maximum(level, 1e-300))
             correlated = [max(1.0, correlation_length(each)) for each in residual.T]
-            weights = biweight(residual, sigma) / correlated
+            weights = biweight(residual, sigma) * used / correlated
         own = np.arange(b_size, len(x))
         H[own, own] *= 1 + RIDGE
         return x, H, sigma
 
     def _sums(self, A: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        p = A.shape[-1]
-        gram, moment = np.zeros((FOLDS, p, p)), np.zeros((FOLDS, p))
+        """(Aᵀ W A (f, n, p, p), Aᵀ W b (f, n, p), bᵀ W b (f, n)) by fold and motor."""
+        n, p = A.shape[1:]
+        gram, moment = np.zeros((FOLDS, n, p, p)), np.zeros((FOLDS, n, p))
         b_size = len(self._on_axes)
-        square = np.zeros(FOLDS)
+        square = np.zeros((FOLDS, n))
         for f, rows in enumerate(np.array_split(np.arange(len(b)), FOLDS)):
-            root = np.sqrt(weights[rows])
-            M = (A[rows] * root[..., None]).reshape(-1, p)
-            r = (b[rows] * root).ravel()
-            gram[f], moment[f], square[f] = M.T @ M, M.T @ r, r @ r
-            gram[f, :b_size, :b_size] += self._on_axes
+            for j in range(n):
+                root = np.sqrt(weights[rows, j])
+                M, r = A[rows, j] * root[:, None], b[rows, j] * root
+                gram[f, j], moment[f, j], square[f, j] = M.T @ M, M.T @ r, r @ r
+            gram[f, :, :b_size, :b_size] += self._on_axes / n
         return gram, moment, square
 
     def mechanism(self, x: Floats) -> Mechanism:

@@ -25,11 +25,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .bodies import numbers
+from .errors import Errors
 from .friction_laws import PLAIN, law, stands_still
 from .normal_equations import NormalEquations, approached
 from .recording import Floats
@@ -129,7 +132,12 @@ def doubts(
     """
     if unknowns.payload is not None:
         return (), 0.0
-    trial = _Trial(unknowns, normal)
+    return doubted(_evidence(unknowns, normal), sure)
+
+
+def doubted(evidence: Evidence, sure: Mapping[str, float]) -> tuple[tuple[Doubt, ...], float]:
+    """The same from sums by joint."""
+    trial = _Trial(evidence)
     trusted = {name for name, factor in sure.items() if factor == 1}
     whole, missed = trial.all_negated()
     if whole and not trusted:
@@ -148,6 +156,41 @@ def doubts(
             found.append(replace(next_one, sure=certain))
         elif certain:
             found.append(replace(next_one, factor=1.0, why=STATIC, after=next_one.before))
+
+
+def remaining(
+    doubtful: Sequence[Doubt], errors: Errors, driven: Collection[str] = ()
+) -> tuple[Doubt, ...]:
+    """The doubts that remain after the fit. It dispels an uncertain one if it explains the efforts
+    at least as well as the factor does, without friction that drives the joint.
+
+    Args:
+        doubtful: the doubts before it.
+        errors: on held-out motion.
+        driven: the joints whose fitted friction drives them.
+    """
+    relative = dict(zip(errors.joints, errors.relative.tolist(), strict=True))
+    return tuple(
+        each
+        for each in doubtful
+        if each.sure or each.joint in driven or relative[each.joint] > each.after
+    )
+
+
+def nothing_left(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
+    """The error if the efforts of all joints are certainly wrong.
+
+    Args:
+        doubtful: the doubts.
+        given: by joint, the factors that were already applied to the efforts.
+    """
+    scales = " ".join(
+        f"{each.joint}:{each.factor * given.get(each.joint, 1.0):.4g}" for each in doubtful
+    )
+    return (
+        "the efforts do not match this robot's torques at any joint. Check that the recording "
+        f"belongs to this description; if so, --effort-scale {scales} would explain them"
+    )
 
 
 def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
@@ -184,6 +227,78 @@ def surely_worse(more: Floats, times: float = SURE) -> bool:
     return bool(len(more) > 1 and (more > 0).all() and more.mean() > math.log(times))
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Sums over all samples by part of the time and joint, with plain friction at every joint.
+
+    The p parameters are ten of each body, then those of friction and rotors.
+    """
+
+    joints: tuple[str, ...]
+    grams: Floats
+    """(parts, n, p, p): Yᵀ W Y"""
+    moments: Floats
+    """(parts, n, p): Yᵀ W e of the efforts e as recorded"""
+    squares: Floats
+    """(parts, n): eᵀ W e; all 0 at a joint without efforts"""
+    bodies: tuple[Floats, ...]
+    """P₀ (4, 4) of each described body"""
+    expected: Floats
+    """(p,): the described rotors' inertias, otherwise 0"""
+    limits: Floats
+    """(p - 10 b,), r of the lower bounds -r about the expected values; infinite: unbounded"""
+    own: Sequence[NDArray[np.intp]]
+    """The parameters that only one joint's torque depends on, in the order of `PLAIN`, by joint"""
+    still: Mapping[str, bool]
+    """Whether each joint stands still"""
+    gears: Mapping[str, float]
+    """The described gear ratios"""
+
+
+def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
+    """The evidence of an open chain's recordings."""
+    drives = plain_drives(unknowns)
+    E = embedding(unknowns, drives)
+    parts, n, p = len(normal.square), len(unknowns.joints), E.shape[1]
+    grams, moments = np.empty((parts, n, p, p)), np.empty((parts, n, p))
+    whole, squares = _of_whole_efforts(unknowns, normal)
+    weights = normal.count / (FINEST**2 * np.maximum(squares.sum(axis=0), 1e-300))
+    weights = np.minimum(1.0, weights)
+    for j, places in enumerate(unknowns.places):
+        own = E[places]
+        grams[:, j] = weights[j] * (own.T @ normal.gram[:, j] @ own)
+        moments[:, j] = weights[j] * (whole[:, j] @ own)
+    expected = np.zeros(p)
+    for owner, column in zip(unknowns.owners, _rotor_columns(unknowns, drives), strict=True):
+        if column is not None:
+            expected[column] = drives[owner].described
+    sizes = (drives[joint].size for joint in unknowns.joints)
+    edges = np.cumsum([10 * len(unknowns.bodies), *sizes])
+    own_columns = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
+    diagonals = [
+        np.diag(gram)[own] for gram, own in zip(grams.sum(axis=0), own_columns, strict=True)
+    ]
+    return Evidence(
+        unknowns.joints,
+        grams,
+        moments,
+        np.where(normal.count > 0, weights * squares, 0.0),
+        unknowns.references(),
+        expected,
+        np.array([r for owner in unknowns.owners for r in drives[owner].limits]),
+        own_columns,
+        {
+            joint: stands_still(unknowns.mechanism, joint, each[VISCOUS], each[FREE])
+            for joint, each in zip(unknowns.joints, diagonals, strict=True)
+        },
+        {
+            joint: unknowns.gear_ratio(joint)
+            for joint in unknowns.joints
+            if joint in unknowns.rotors and joint not in unknowns.added
+        },
+    )
+
+
 @dataclass(frozen=True)
 class _Tried:
     """The result of trying factors on one joint's efforts."""
@@ -192,43 +307,22 @@ class _Tried:
     doubt: Doubt | None
     rest: float
     """Σ log of the RMS errors of all joints if this one is left out"""
+    far: float
+    """|log k|, if the other joints' efforts are about k times the described bodies' torques, to a
+    factor of e"""
 
 
 class _Trial:
-    """Sums over all samples by joint, with the plain friction law at every joint."""
+    """Factors on the efforts of one joint after the other."""
 
-    def __init__(self, unknowns: Unknowns, normal: NormalEquations):
-        self.unknowns, self.joints = unknowns, unknowns.joints
-        drives = plain_drives(unknowns)
-        E = embedding(unknowns, drives)
-        self._bodies = 10 * len(unknowns.bodies)
-        parts, n, p = len(normal.square), len(self.joints), E.shape[1]
-        self._grams, self._moments = np.empty((parts, n, p, p)), np.empty((parts, n, p))
-        moments, squares = _of_whole_efforts(unknowns, normal)
-        weights = normal.count / (FINEST**2 * np.maximum(squares.sum(axis=0), 1e-300))
-        weights = np.minimum(1.0, weights)
-        self._squares = weights * squares
-        for j, places in enumerate(unknowns.places):
-            own = E[places]
-            self._grams[:, j] = weights[j] * (own.T @ normal.gram[:, j] @ own)
-            self._moments[:, j] = weights[j] * (moments[:, j] @ own)
-        self._described = np.zeros(p)
-        """The described rotors' inertias, on which the prior is centred"""
-        for owner, column in zip(unknowns.owners, _rotor_columns(unknowns, drives), strict=True):
-            if column is not None:
-                self._described[column] = drives[owner].described
-        self.gram, self.moment = self._grams.sum(axis=0), self._moments.sum(axis=0)
-        self.square = self._squares.sum(axis=0)
-        self.used = [j for j in range(len(self.joints)) if normal.count[j] > 0]
+    def __init__(self, evidence: Evidence):
+        self.evidence, self.joints, self.own = evidence, evidence.joints, evidence.own
+        self.still = evidence.still
+        self.gram, self.moment = evidence.grams.sum(axis=0), evidence.moments.sum(axis=0)
+        self.square = evidence.squares.sum(axis=0)
+        self.used = [j for j in range(len(self.joints)) if self.square[j] > 0]
+        self._bodies = 10 * len(evidence.bodies)
         self._references = self._near(1.0)
-        self._limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
-        edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
-        self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
-        diagonals = [np.diag(gram)[own] for gram, own in zip(self.gram, self.own, strict=True)]
-        self.still = {
-            joint: stands_still(unknowns.mechanism, joint, each[VISCOUS], each[FREE])
-            for joint, each in zip(self.joints, diagonals, strict=True)
-        }
 
     def leave_out(self, joint: str) -> None:
         """Exclude this joint's efforts from now on."""
@@ -277,14 +371,15 @@ class _Trial:
         multiplied by the factor."""
         used = self.used
         factors = np.where(np.arange(len(self.joints)) == j, factor, 1.0)
-        grams, moments = self._grams[:, used], self._moments[:, used] * factors[used, None]
-        squares = self._squares[:, used] * factors[used] ** 2
+        grams, moments = self.evidence.grams[:, used], self.evidence.moments[:, used]
+        moments = moments * factors[used, None]
+        squares = self.evidence.squares[:, used] * factors[used] ** 2
         prior, out = self._prior(np.diag(self.gram[used].sum(axis=0))), []
         H = prior.curvature(WEIGHT)
         for part in np.flatnonzero((squares > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
             # with a Gaussian prior, so that bodies need not be consistent
-            mean = prior.mean + self._described
+            mean = prior.mean + self.evidence.expected
             x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ mean)
             left = squares[part] + grams[part] @ x @ x - 2 * moments[part] @ x
             out.append(left / squares[part])
@@ -292,10 +387,13 @@ class _Trial:
 
     def clearest(self, sure: Collection[str]) -> Doubt | None:
         """The doubt of the joint without which the other joints agree best; joints in `sure` are
-        not doubted."""
+        not doubted. If that says nothing about which of two it is (both scale the bodies), it is
+        the one without which the bodies' torques are more like those of the described ones."""
         tried = [self._tried(j) for j in self.used if self.joints[j] not in sure]
         doubtful = [each for each in tried if each.doubt is not None]
-        return min(doubtful, key=lambda each: each.rest).doubt if doubtful else None
+        least = min((each.rest for each in doubtful), default=0.0) + math.log(ALIKE)
+        alike = [each for each in doubtful if each.rest <= least]
+        return min(alike, key=lambda each: (each.far, each.rest)).doubt if alike else None
 
     def _tried(self, j: int) -> _Tried:
         others = [i for i in self.used if i != j]
@@ -314,7 +412,19 @@ class _Trial:
             doubt = self._named(j, left, before, factors, errors)
         after = before if doubt is None else doubt.after
         rest = sum(math.log(max(each, 1e-6)) for each in (*missed, after**2)) / 2
-        return _Tried(before, doubt, rest)
+        return _Tried(before, doubt, rest, self._far(G, g))
+
+    def _far(self, G: Floats, g: Floats) -> float:
+        """|log k| of the factor k by which the described bodies' torques explain efforts best, to
+        a factor of e; infinite if it is negative."""
+        own = np.arange(self._bodies, len(G))
+        E = np.zeros((len(G), 1 + len(own)))
+        E[: self._bodies, 0] = np.concatenate([numbers(P) for P in self.evidence.bodies])
+        E[own, 1 + np.arange(len(own))] = 1.0
+        A = E.T @ G @ E
+        ridge = 1e-9 * np.diag(A)
+        k = float(solved(A + np.diag(np.where(ridge > 0, ridge, 1.0)), E.T @ g)[0])
+        return round(abs(math.log(k))) if k > 0 else math.inf
 
     def _named(
         self, j: int, left: _RelativeError, before: float, factors: Floats, errors: Floats
@@ -322,8 +432,7 @@ class _Trial:
         joint, least = self.joints[j], float(errors.min())
         names = {-1.0: OPPOSITE}
         units = [(180 / math.pi, "are scaled as if degrees were used instead of radians")]
-        described = joint in self.unknowns.rotors and joint not in self.unknowns.added
-        gear = abs(self.unknowns.gear_ratio(joint)) if described else 1.0
+        gear = abs(self.evidence.gears.get(joint, 1.0))
         if max(gear, 1 / gear) > NEAR:
             units.append((gear, "are motor torques, not joint torques"))
         for value, what in units:
@@ -354,17 +463,18 @@ class _Trial:
         """(x, H) of the fit near these references over physically consistent bodies and rotors,
         regularised in every direction."""
         prior = self._prior(np.diag(G), references)
-        x, H = minimise(G, g - G @ self._described, prior, WEIGHT)
-        return x + self._described, H
+        x, H = minimise(G, g - G @ self.evidence.expected, prior, WEIGHT)
+        return x + self.evidence.expected, H
 
     def _prior(self, information: Floats, references: tuple[Floats, ...] | None = None) -> Prior:
         own = information[self._bodies :]
         tightness = np.where(own > 0, 1e-9 * own, 1.0)
-        return Prior(references or self._references, np.zeros(len(own)), tightness, self._limits)
+        bodies, limits = references or self._references, self.evidence.limits
+        return Prior(bodies, np.zeros(len(own)), tightness, limits)
 
     def _near(self, k: float) -> tuple[Floats, ...]:
         """The bodies' references, scaled and stretched to a fit to k times all efforts."""
-        described = Prior(self.unknowns.references(), np.zeros(0), np.zeros(0))
+        described = Prior(self.evidence.bodies, np.zeros(0), np.zeros(0))
         G, g = self.gram.sum(axis=0), k * self.moment.sum(axis=0)
         return approached(G, g, described)[1].bodies
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..dynamics import InverseDynamics
 from ..errors import RecordingError
 from ..mechanism import Mechanism
+from .doubts import Doubt
 from .errors import Errors
 from .preparation import Choice
 from .recording import Floats
@@ -63,6 +64,9 @@ class Identified:
     """The prediction band of measured torques about the model's"""
     kept: Kept = "nothing"
     """What is kept as described because the description predicts held-out motion better"""
+    doubts: tuple[Doubt, ...] = ()
+    """Joints whose efforts look like torques times a factor. Efforts that are certainly wrong are
+    not fitted, and all errors of such a joint are computed with the factor applied"""
 
     @property
     def unseen(self) -> Errors:
@@ -105,16 +109,26 @@ def loses(errors: Errors) -> bool:
     return after > WORSE * before
 
 
-def stays(kept: Kept, errors: Errors) -> Iterator[str]:
-    """The warning that something is kept as described, if it is."""
+def stays(kept: Kept, errors: Errors, left_out: bool = False) -> Iterator[str]:
+    """The warning that something is kept as described, if it is.
+
+    Args:
+        kept: what is kept.
+        errors: of the fit, on held-out motion.
+        left_out: whether efforts were left out of the fit.
+    """
     if kept == "nothing":
         return
     after, before = errors.means
     what = "its bodies are kept" if kept == "bodies" else "it is kept unchanged"
+    then = (
+        "identify again with the efforts that were excluded scaled"
+        if left_out
+        else "record longer and more varied motion"
+    )
     yield (
         f"on held-out motion the original description predicts better (error {100 * before:.1f} % "
-        f"against {100 * after:.1f} %, mean over {errors.of_which}): {what}; record longer and "
-        "more varied motion"
+        f"against {100 * after:.1f} %, mean over {errors.of_which}): {what}; {then}"
     )
 
 

@@ -21,7 +21,7 @@ from .closed import ClosedIdentification, identify_closed
 from .contacts import Contact
 from .cutoff import Swayed
 from .doubts import LITTLE as SUSPECT
-from .doubts import Doubt, doubts
+from .doubts import Doubt, doubts, nothing_left, remaining
 from .errors import Errors, Misses
 from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Sum, fleet_at
@@ -53,6 +53,7 @@ from .quality import (
     Excitation,
     driving,
     excitation,
+    falling,
     far_off,
     lost,
     many_turns,
@@ -83,9 +84,6 @@ class Identification(Identified):
     """How well the motion excites the robot's parameters"""
     contacts: tuple[Contact, ...] = ()
     """Stretches in which external forces acted on the robot"""
-    doubts: tuple[Doubt, ...] = ()
-    """Joints whose efforts look like torques times a factor. Efforts that are certainly wrong are
-    not fitted, and all errors of such a joint are computed with the factor applied"""
     mixed: Mixed | None = None
     """Columns of the first recording that appear to be mixed up; searched for only if the model
     explains little"""
@@ -270,7 +268,13 @@ def identify(
             work = replace(work, effort_scale={**given, **more}, cache=None)
         unsure = spread(found)
         judged = _judged(passes, work, fitting, judging, described, model, unsure)
-        doubtful = _remaining(doubtful, found, judged[0])
+        driven = [joint for joint in joints if found.drives[joint].driving]
+        sloping = falling(found)
+        doubtful = remaining(
+            [x for x in doubtful if x.sure or x.factor > 0 or x.joint not in sloping],
+            judged[0],
+            driven,
+        )
         warned += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
         explained = {each.joint for each in doubtful} if mixture is None else {*joints}
         swayed = _swayed(passes, work, fitting, judged[0], explained, used)
@@ -321,12 +325,16 @@ def identify(
                         *warned,
                         *zero_words(turned, work.position_offset),
                         *(driving(found) if keeps != "everything" else ()),
-                        *stays(keeps, first),
+                        *stays(keeps, first, bool(sure)),
                         *contacts.words(touched),
                         *passes.left_out,
                         *filters.values(),
                         *warnings(told, errors, moved, [*explained, *filters]),
-                        *(lost(errors) if keeps == "nothing" else ()),
+                        *(
+                            lost(errors, [each.joint for each in sure])
+                            if keeps == "nothing"
+                            else ()
+                        ),
                     ]
                 )
             ),
@@ -361,19 +369,9 @@ def _without(
         RecordingError: no efforts are left.
     """
     if not normal.without([joints.index(each.joint) for each in doubtful]).count.any():
-        raise RecordingError(_all_in_doubt(doubtful, work.effort_scale), name="recording")
+        raise RecordingError(nothing_left(doubtful, work.effort_scale), name="recording")
     excluded = frozenset(each.joint for each in doubtful)
     return _reduced(passes, work, recordings, excluded)[0]
-
-
-def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
-    scales = " ".join(
-        f"{each.joint}:{each.factor * given.get(each.joint, 1.0):.4g}" for each in doubtful
-    )
-    return (
-        "the efforts do not match this robot's torques at any joint. Check that the recording "
-        f"belongs to this description; if so, --effort-scale {scales} would explain them"
-    )
 
 
 def _suspects(
@@ -397,17 +395,6 @@ def _suspects(
         if found is not None:
             return (), found
     return doubtful, None
-
-
-def _remaining(doubtful: Sequence[Doubt], found: Fit, errors: Errors) -> tuple[Doubt, ...]:
-    """The doubts that remain after the fit. It dispels an uncertain one if it explains the efforts
-    at least as well as the factor does, without friction that drives the joint."""
-    relative = dict(zip(errors.joints, errors.relative.tolist(), strict=True))
-    return tuple(
-        each
-        for each in doubtful
-        if each.sure or found.drives[each.joint].driving or relative[each.joint] > each.after
-    )
 
 
 def _swayed(

@@ -125,7 +125,8 @@ def mixed(
         for gravity in gravities(unknowns.mechanism, samples, measured):
             turned = replace(unknowns.mechanism, gravity=gravity)
             fits = _Fits(replace(unknowns, mechanism=turned), samples, measured)
-            yield partial(Mounting, tuple(gravity.tolist())), fits.missed(as_is, ones)
+            known = tuple(np.asarray(unknowns.mechanism.gravity, dtype=float).tolist())
+            yield partial(Mounting, known, tuple(gravity.tolist())), fits.missed(as_is, ones)
 
     found, missed = min(changed(), key=lambda each: float(each[1].mean()))
     after = math.exp(missed.mean())

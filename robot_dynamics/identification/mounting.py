@@ -13,6 +13,7 @@ estimate is only as good as the described bodies, the axes of the base are candi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +24,8 @@ from ..mechanism import Mechanism
 from .preparation import Samples
 from .recording import Floats
 
+TILTED = 15.0
+"""Degrees; a base that is turned by less is on the same floor, which is not level"""
 STANDARD = 9.81
 """m/s²: the magnitude if no gravity is described"""
 
@@ -31,23 +34,39 @@ STANDARD = 9.81
 class Mounting:
     """A base that appears to be mounted differently from the description."""
 
+    described: tuple[float, ...]
+    """(3,), m/s²: gravity in the base frame as described"""
     gravity: tuple[float, ...]
-    """(3,), m/s², in the base frame"""
+    """(3,), m/s², in the base frame, that explains the torques best"""
     before: float
     """Relative error of the best model with gravity as described, as a geometric mean over the
     joints"""
     after: float
     """The same with this gravity"""
 
+    @property
+    def tilt(self) -> float:
+        """The angle between this gravity and the described one, degrees; NaN if none is
+        described."""
+        a, b = np.asarray(self.gravity), np.asarray(self.described)
+        if not b.any():
+            return math.nan
+        return math.degrees(math.atan2(float(np.linalg.norm(np.cross(a, b))), float(a @ b)))
+
     def words(self) -> str:
         """One line for the user."""
         gravity = ", ".join(f"{each:.3g}" for each in self.gravity)
+        how = "mounted differently from the description"
+        then = (
+            "The description was used as it is, so the result is not a model of the robot. Set its "
+        )
+        if self.tilt < TILTED:
+            how, then = f"tilted by {self.tilt:.2g}° from the description", "Level it, or set its "
         return (
-            "the base appears to be mounted differently from the description: with `gravity: "
-            f"[{gravity}]` in the base frame the best model leaves {100 * self.after:.2g} % of the "
-            "torques unexplained (mean over the joints); as described, "
-            f"{100 * self.before:.2g} %. The description was used as it is, so the result is not a "
-            "model of the robot. Set its `gravity` (for a URDF, in a YAML file next to it)"
+            f"the base appears to be {how}: with `gravity: [{gravity}]` in the base frame the best "
+            f"model leaves {100 * self.after:.2g} % of the torques unexplained (mean over the "
+            f"joints); as described, {100 * self.before:.2g} %. {then}`gravity` (for a URDF, in a "
+            "YAML file next to it)"
         )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -119,12 +120,36 @@ def driving(fit: Fit) -> Iterator[str]:
             numbers = ", ".join(
                 f"{name} {value:.3g}" for name, value in zip(law.names, values, strict=False)
             )
-            yield (
-                f"{joint}: the fitted friction accelerates the joint ({numbers}): its efforts have "
-                "the wrong sign relative to its motion, and any dissipative friction at least "
-                "doubles the error. Check the signs of its efforts (--effort-scale) and positions; "
-                "a file with such friction reproduces the recording, but is refused when loaded"
+            why, check = (
+                "its efforts have the wrong sign relative to its motion",
+                "the signs of its efforts (--effort-scale) and positions",
             )
+            if joint in falling(fit):
+                why, check = (
+                    "its efforts contain a part that falls with its velocity, so they are not its "
+                    "torque, but perhaps a controller's output",
+                    "what the efforts are",
+                )
+            yield (
+                f"{joint}: the fitted friction accelerates the joint ({numbers}): {why}, and any "
+                f"dissipative friction at least doubles the error. Check {check}; a file with such "
+                "friction reproduces the recording, but is refused when loaded"
+            )
+
+
+def falling(fit: Fit) -> set[str]:
+    """The joints whose fitted Coulomb friction brakes them while viscous friction drives them: with
+    the opposite sign, Coulomb friction would drive them instead."""
+    laws = {
+        joint: dict(zip(fit.drives[joint].law.names, fit.drive(joint), strict=False))
+        for joint in fit.unknowns.joints
+    }
+    return {
+        joint
+        for joint, law in laws.items()
+        if law.get("viscous", 0.0) < 0
+        and min(law.get("coulomb", 0.0), law.get("coulomb_negative", math.inf)) > 0
+    }
 
 
 def far_off(mechanism: Mechanism, lowest: Floats, highest: Floats) -> Iterator[str]:
@@ -312,12 +337,13 @@ def unexplained(
             )
 
 
-def lost(unseen: Errors) -> Iterator[str]:
-    """A line for each moving joint whose torque the description predicts better."""
+def lost(unseen: Errors, explained: Sequence[str] = ()) -> Iterator[str]:
+    """A line for each moving joint whose torque the description predicts better; `explained` as for
+    `warnings`."""
     for joint, error, before, still in zip(
         unseen.joints, unseen.relative, unseen.relative_described, unseen.still, strict=True
     ):
-        if error > 1.05 * before and not still:
+        if error > 1.05 * before and not still and joint not in explained:
             yield (
                 f"{joint}: on held-out motion the original description predicts better (error "
                 f"{100 * before:.1f} % against {100 * error:.1f} %); record longer"
