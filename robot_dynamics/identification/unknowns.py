@@ -434,13 +434,8 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
 def body_names(mechanism: Mechanism) -> tuple[str, ...]:
     """The moving links that have a body, own or fixed to them; not those that only connect the
     parts of a joint."""
-    carriers: dict[str, str] = {}
-    with_body = set()
-    for link in mechanism.links:
-        carrier = link.name if link.joint.moves else carriers.get(link.parent, mechanism.base)
-        carriers[link.name] = carrier
-        if not link.intermediate:
-            with_body.add(carrier)
+    carriers = mechanism.carriers()
+    with_body = {carriers[link.name][0] for link in mechanism.links if not link.intermediate}
     return tuple(link.name for link in mechanism.moving if link.name in with_body)
 
 
