@@ -16,6 +16,7 @@ from ..errors import InputError, choices, listed, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
+from ..mechanism.mechanism import new_name
 from ..mechanism.transform import friction_at_joints, lumped, with_locked_joints
 from ..scalar import rotation_to
 from . import friction_laws as laws
@@ -137,11 +138,10 @@ class Unknowns:
         if self.payload is not None:
             return {}
         found: dict[str, tuple[str, Floats]] = {}
+        taken = set(self.joints)
         for name, rotor in rotor_names(self.mechanism).items():
             if len(rotor.ratios) > 1:
-                owner = f"{name}.rotor"
-                while owner in self.joints:
-                    owner += "'"
+                owner = new_name(f"{name}.rotor", taken)
                 found[owner] = (name, self.mechanism.row(rotor.ratios).astype(float))
         return found
 

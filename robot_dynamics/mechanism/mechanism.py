@@ -38,10 +38,10 @@ JOINT_TYPES = (*TURNING, *SLIDING, "fixed")
 LOOP_TYPES = ("revolute", "spherical", "universal", "prismatic", "fixed")
 
 
-def new_name(name: str, taken: set[str]) -> str:
-    """The name, with primes added until it is new; it is then added to `taken`."""
+def new_name(name: str, taken: set[str], mark: str = "'") -> str:
+    """The name, with marks added until it is new; it is then added to `taken`."""
     while name in taken:
-        name += "'"
+        name += mark
     taken.add(name)
     return name
 
