@@ -149,7 +149,7 @@ def _extras(result: Result, content: dict[str, Any]) -> dict[str, Any]:
     """The sections of a YAML that refers to a URDF: the existing content, overridden by what was
     identified."""
     found: dict[str, dict[str, Any]] = {
-        "inertials": {name: _body(body) for name, body in _changed_bodies(result).items()},
+        "inertials": {name: inertial_entry(body) for name, body in _changed_bodies(result).items()},
         "friction": {name: _friction(law) for name, law in _changed_friction(result).items()},
         "rotors": {rotor.name: _rotor(rotor) for rotor in _changed_rotors(result)},
         "locked": dict(result.locked),
@@ -168,7 +168,7 @@ def _tree(result: Result, content: dict[str, Any]) -> dict[str, Any]:
         said = link.get("joint") or {}
         joint, kind = said.get("name"), str(said.get("type"))
         if link["name"] in bodies:
-            link |= _body(bodies[link["name"]])
+            link |= inertial_entry(bodies[link["name"]])
         if kind in PARTS:
             parts = parts_of(kind, said.get("axes"), Place(link["name"]))
             names = {part: f"{joint}_{part}" for part in parts}
@@ -226,7 +226,8 @@ def _changed_rotors(result: Result) -> list[Rotor]:
     ]
 
 
-def _body(body: Inertial) -> dict[str, Any]:
+def inertial_entry(body: Inertial) -> dict[str, Any]:
+    """A body as a YAML description has it."""
     return {
         "mass": float(body.mass),
         "center_of_mass": [float(c) for c in body.center_of_mass],
@@ -250,7 +251,7 @@ def _rotor(rotor: Rotor) -> dict[str, Any]:
             "rpy": roll_pitch_yaw(rotor.origin.rotation),
         },
         "gear_ratio": ratios[rotor.name] if alone else ratios,
-        **_body(rotor.inertial),
+        **inertial_entry(rotor.inertial),
         **({"friction": _friction(rotor.friction)} if rotor.friction else {}),
     }
 
