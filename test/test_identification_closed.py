@@ -494,5 +494,5 @@ def test_the_filter_of_a_robot_with_loops_is_chosen_by_what_it_predicts(coupler,
     page = (tmp_path / "report.html").read_text()
     assert "<h2>The filter</h2>" in page
     assert f"log 1: filtered at {found.cutoffs['log 1']:.3g} Hz" in page
-    with pytest.raises(RecordingError, match="cutoff: found -1"):
+    with pytest.raises(InputError, match="cutoff: found -1"):
         rd.identify(file, seen, cutoff=-1.0)
