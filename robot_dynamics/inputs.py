@@ -73,6 +73,17 @@ def number(name: str, value: Any, least: float = -np.inf) -> float:
     return float(found)
 
 
+def frequency(name: str, value: float | None) -> float | None:
+    """A positive, finite frequency in Hz, or None.
+
+    Raises:
+        InputError: the value is anything else.
+    """
+    if value is not None and not (np.isfinite(value) and value > 0):
+        raise wrong(InputError, name, np.asarray(value).tolist(), "a frequency in Hz")
+    return value
+
+
 def finite(name: str, value: ArrayLike, *shape: int) -> Floats:
     """An array of finite numbers of the given shape.
 

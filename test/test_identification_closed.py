@@ -309,6 +309,22 @@ def test_what_cannot_be_is_one_line():
             rd.identify(described, good, **option)
 
 
+@pytest.mark.parametrize("name", ["polar", "five_bar"])
+@pytest.mark.parametrize("validate", [None, []])
+def test_without_a_recording_nothing_is_identified(name, validate):
+    with pytest.raises(InputError, match="recordings: found none, expected at least one"):
+        rd.identify(f"config/{name}.yaml", [], validate=validate)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_with_no_recording_to_validate_a_part_of_each_is_held_out():
+    described, truth = robots("five_bar")
+    few = Recording("few", (log(truth, 0.12, 1).streams[0].rows(slice(0, 500)),))
+    one, other = (rd.identify(described, few, validate=each, cutoff=20.0) for each in (None, []))
+    np.testing.assert_array_equal(one.unseen.relative, other.unseen.relative)
+    assert one.parameters == other.parameters
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_the_filter_depends_on_no_order_of_motors_and_on_no_held_out_motion():
     described, truth = robots("five_bar")
@@ -568,5 +584,5 @@ def test_the_filter_of_a_robot_with_loops_is_chosen_by_what_it_predicts(coupler,
     page = (tmp_path / "report.html").read_text()
     assert "<h2>The filter</h2>" in page
     assert f"log 1: filtered at {found.cutoffs['log 1']:.3g} Hz" in page
-    with pytest.raises(RecordingError, match="cutoff: found -1"):
+    with pytest.raises(InputError, match="cutoff: found -1"):
         rd.identify(file, seen, cutoff=-1.0)

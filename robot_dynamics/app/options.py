@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ import click
 from ..errors import DescriptionError, InputError, listed, shown, wrong
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS
+from ..inputs import frequency
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS
 from .command import Several
@@ -226,17 +226,6 @@ factors = numbers_by_joint("--effort-scale")
 offsets = numbers_by_joint("--position-offset")
 
 
-def frequency(value: float | None) -> float | None:
-    """Check that a cutoff frequency, unless it is None, is a positive number of Hz.
-
-    Raises:
-        InputError: it is not.
-    """
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise wrong(InputError, "--cutoff", value, "a frequency in Hz")
-    return value
-
-
 def _reading(cutoff: str, *own: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
     """The argument `reading`: options for reading any recording, and additional ones.
 
@@ -265,7 +254,7 @@ def _reading(cutoff: str, *own: Decorator, **parsers: Callable[[Any], Any]) -> D
         **parsers,
         topic=_same,
         rename=pairs,
-        cutoff=frequency,
+        cutoff=functools.partial(frequency, "--cutoff"),
     )
 
 

@@ -18,6 +18,10 @@ from ..errors import DescriptionError, InputError, wrong
 from ..scalar import Floats
 from .known import known_robot
 from .packages import share
+from .yaml_text import plain
+
+YAML = (".yaml", ".yml")
+"""File name endings of YAML"""
 
 MOST_BYTES = 10_000_000
 """Largest size of a description; a larger file is refused without reading it"""
@@ -146,6 +150,19 @@ def read_text(path: Path) -> str:
     except OSError as error:
         words = f"cannot be read ({error.strerror})"
     raise DescriptionError(f"{path.name}: {words}", name=str(path))
+
+
+def urdf_of(file: Path) -> Path | None:
+    """The file that a YAML refers to as its `urdf`; None if it refers to none, or is no YAML.
+
+    Raises:
+        DescriptionError: the YAML is not readable, or there is no such file.
+    """
+    if file.suffix.lower() not in YAML:
+        return None
+    content = plain(read_text(file), file.name)
+    reference = content.get("urdf") if isinstance(content, dict) else None
+    return find(reference, beside=file.parent) if isinstance(reference, str) else None
 
 
 def write_text(path: str | Path, text: str) -> None:

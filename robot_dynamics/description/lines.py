@@ -13,11 +13,10 @@ from lxml import etree
 
 from ..errors import DescriptionError, Named, Place, RobotDynamicsError, Step
 from ..mechanism import BASE
-from .files import find, read_text
+from .files import YAML, read_text, urdf_of
 from .xml_text import first_tag, parsed
-from .yaml_text import PARSER, plain
+from .yaml_text import PARSER
 
-_YAML = (".yaml", ".yml")
 _IN_YAML = {
     "link": (("links", "name"), ("inertials",)),
     "joint": (("friction",), ("links", "joint", "name")),
@@ -53,15 +52,12 @@ def located(error: DescriptionError, source: str | Path) -> DescriptionError:
 def _line(place: Place, source: str | Path) -> int | None:
     if isinstance(source, str):
         return xml_line(source, place.path)
-    file = source
-    if place.document != source.name and source.suffix.lower() in _YAML:
-        content = plain(read_text(source), source.name)
-        beside = content.get("urdf") if isinstance(content, dict) else None
-        file = find(beside, beside=source.parent) if isinstance(beside, str) else source
+    inner = urdf_of(source) if place.document != source.name else None
+    file = inner or source
     # the lines of a xacro file are not those of the expanded text
     if file.suffix.lower() == ".xacro":
         return None
-    line = yaml_line if file.suffix.lower() in _YAML else xml_line
+    line = yaml_line if file.suffix.lower() in YAML else xml_line
     return line(read_text(file), place.path)
 
 

@@ -17,10 +17,9 @@ from lxml import etree
 from ..errors import DescriptionError, RobotDynamicsError, choices, wrong
 from ..mechanism import Pose
 from ..scalar import Floats
-from .files import find, read_text
+from .files import find, urdf_of
 from .xacro_process import read_urdf
 from .xml_text import parsed
-from .yaml_text import plain
 
 MOST_BYTES = 30_000_000
 """The largest size of a mesh's file; larger ones are left out"""
@@ -55,7 +54,7 @@ def link_shapes(source: str, element: str) -> tuple[list[LinkShape], list[str]]:
     Returns:
         (the shapes, notes on what was left out); both are empty if it is not a URDF.
     """
-    file = _urdf_of(source)
+    file = _urdf(source)
     found: list[LinkShape] = []
     missing: list[str] = []
     cache: dict[tuple[str, str], tuple[Floats, Any]] = {}
@@ -72,17 +71,12 @@ def link_shapes(source: str, element: str) -> tuple[list[LinkShape], list[str]]:
     return found, missing
 
 
-def _urdf_of(source: str) -> Path | None:
+def _urdf(source: str) -> Path | None:
     try:
         if source.lstrip().startswith("<"):
             return None
         file = find(source)
-        if file.suffix.lower() in (".yaml", ".yml"):
-            content = plain(read_text(file), file.name)
-            inner = content.get("urdf") if isinstance(content, dict) else None
-            if not isinstance(inner, str):
-                return None
-            file = find(inner, beside=file.parent)
+        file = urdf_of(file) or file
         return file if file.suffix.lower() in (".urdf", ".xacro") else None
     except RobotDynamicsError:
         return None

@@ -45,6 +45,7 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
+from ..mechanism.mechanism import new_name
 from ..scalar import array, exact, roll_pitch_yaw, rotation_about, rotation_quaternion
 from .compound import PARTS, split
 from .fields import LARGEST, text, tolerate
@@ -168,7 +169,8 @@ class _Reader:
         inertial = Inertial(mass, np.zeros(3), moments).seen_from(principal)
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         if not count:
-            joint = Joint(self._free_name(f"{name}_fixed"), "fixed", origin=before)
+            own = new_name(f"{name}_fixed", set(self.joints), "_")
+            joint = Joint(own, "fixed", origin=before)
             self.links.append(Link(name, parent, joint, inertial))
             return
         for k in range(first, first + count):
@@ -495,11 +497,6 @@ class _Reader:
         body = self.bodies[self.model.jnt_bodyid[k]]
         first = int(self.model.body_jntadr[self.model.jnt_bodyid[k]])
         return self._name("JOINT", k) or f"{body}_joint{k - first + 1}"
-
-    def _free_name(self, name: str) -> str:
-        while name in self.joints:
-            name += "_"
-        return name
 
 
 def _pose(quaternion: Any, position: Any) -> Pose:

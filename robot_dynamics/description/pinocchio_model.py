@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import DescriptionError, wrong
 from ..mechanism import Armature, Friction, Inertial, Joint, Limits, Link, Mechanism, Pose
+from ..mechanism.mechanism import new_name
 from ..scalar import array, exact
 from .compound import PARTS, split
 
@@ -74,9 +75,7 @@ def made(model: Any, where: str) -> Mechanism:
     for frame in bodies:
         if frame in own.values():
             continue
-        name = f"{frame.name}_fixed"
-        while name in taken:
-            name += "_"
+        name = new_name(f"{frame.name}_fixed", taken, "_")
         fixed = Joint(name, "fixed", origin=_pose(frame.placement))
         links.append(Link(frame.name, links_of[frame.parentJoint], fixed))
     gravity = array(np.asarray(model.gravity.linear, dtype=float).tolist())

@@ -15,6 +15,7 @@ from lxml import etree
 
 from ..errors import DescriptionError, listed, wrong
 from ..mechanism import Armature, Friction, Inertial, Limits, Link, Mechanism, Pose, Rotor
+from ..mechanism.mechanism import new_name
 from ..mechanism.transform import friction_at_joints, lumped, with_rotor_model
 from ..scalar import Floats, is_zero, roll_pitch_yaw
 from .fields import tolerate
@@ -59,7 +60,7 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
     for complaint in _left_out(mechanism):
         tolerate(complaint, strict=False)
     robot = with_rotor_model(friction_at_joints(mechanism), "reflected")
-    names = _Names(robot)
+    taken = set(robot.index()) | {link.joint.name for link in robot.links}
     root = etree.Element("robot")
     _set(root, "name", robot.name)
     shapes = Shapes(robot)
@@ -68,9 +69,9 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
         etree.SubElement(material, "color", rgba=colour)
     base = robot.base_inertial
     if world and robot.base != WORLD:
-        around = names.free(WORLD)
+        around = new_name(WORLD, taken, "_")
         _link(root, around, None, [])
-        _fixed(root, names.free(f"{WORLD}_joint"), around, robot.base, Pose())
+        _fixed(root, new_name(f"{WORLD}_joint", taken, "_"), around, robot.base, Pose())
         base = ON_THE_GROUND if is_zero(base.mass) else base
     _link(root, robot.base, base, _visuals(shapes.of(robot.base)))
     for link in robot.links:
@@ -81,12 +82,12 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
             continue
         child = link.name
         if not _is_identity(joint.tail):
-            child = names.free(f"{link.name}_axis")
+            child = new_name(f"{link.name}_axis", taken, "_")
             _link(root, child, None, [])
         _joint(root, link, child)
         _link(root, link.name, body, _visuals(shapes.of(link.name)))
         if child != link.name:
-            _fixed(root, names.free(f"{link.name}_frame"), child, link.name, joint.tail)
+            _fixed(root, new_name(f"{link.name}_frame", taken, "_"), child, link.name, joint.tail)
     for rotor in mechanism.rotors:
         _transmission(root, rotor)
     etree.indent(root)
@@ -158,19 +159,6 @@ def _exceeds_urdf(law: Friction) -> bool:
 def _joint_of(shaft: Rotor | Armature) -> str:
     """The only joint that turns the rotor or armature; '' if several or none do."""
     return shaft.ratios[0][0] if len(shaft.ratios) == 1 else ""
-
-
-class _Names:
-    """Generates names that are not in use."""
-
-    def __init__(self, robot: Mechanism):
-        self._taken = set(robot.index()) | {link.joint.name for link in robot.links}
-
-    def free(self, name: str) -> str:
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
 
 
 def _set(element: etree._Element, key: str, value: str) -> None:

@@ -268,7 +268,7 @@ def bodies_apart(
         BackendError: there is a table or an SRDF, but Coal is not installed.
     """
     shapes, missing = link_shapes(source, "collision")
-    carrier = _carriers(mechanism)
+    carrier = {link: name for link, (name, _) in mechanism.carriers().items()}
     notes = [f"collisions not checked: {words}" for words in missing]
     notes += [
         f"collisions not checked: {x.link}: not a link of the robot"
@@ -320,14 +320,6 @@ def bodies_apart(
         else:
             kept.append(pair)
     return tuple(kept), tuple(notes)
-
-
-def _carriers(mechanism: Mechanism) -> dict[str, str]:
-    """By link, the moving link or the base to which it is fixed, or the link itself if it moves."""
-    found = {mechanism.base: mechanism.base}
-    for link in mechanism.links:
-        found[link.name] = link.name if link.joint.moves else found[link.parent]
-    return found
 
 
 def _unconnected(

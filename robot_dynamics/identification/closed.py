@@ -45,7 +45,7 @@ from .normal_equations import CHUNK, SIGMA_OF_MAD, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .quality import large, lost
-from .read import Source, adapted, as_list
+from .read import Source, adapted, as_list, at_least_one
 from .recording import Floats
 from .shared_filter import SharedFilter, alike, groups
 from .solve import Prior, inverted, minimise
@@ -205,6 +205,7 @@ def identify_closed(
         checked_cutoff(cutoff)
     if not described.loops:
         raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
+    fitting = at_least_one(recordings)
     before = InverseDynamics(described)
     if before.joint_names != before.actuated_names:
         raise InputError(
@@ -213,13 +214,12 @@ def identify_closed(
             name=described.name,
         )
     problem = _Problem(described, before)
-    share = 0.0 if validate is not None else HELD_OUT
+    validating = as_list(validate) if validate is not None else []
+    share = 0.0 if validating else HELD_OUT
     raws: list[tuple[Even, float]] = []
     notes: list[str] = []
-    for sources, held_out in ((recordings, share), (validate, 1.0)):
-        if sources is None:
-            continue
-        for source in as_list(sources):
+    for sources, held_out in ((fitting, share), (validating, 1.0)):
+        for source in sources:
             recording = adapted(source, topic, rename, effort_scale, position_offset)
             say(f"preparing {recording.source}")
             lacking = [name for name in before.joint_names if name not in recording.names]

@@ -13,7 +13,7 @@ import yaml
 
 from ..description import load, urdf_text, urdf_writer
 from ..description.compound import PARTS, parts_of
-from ..description.files import find, read_text
+from ..description.files import YAML, find, read_text, urdf_of
 from ..description.formats import form_of
 from ..description.xacro_process import expanded
 from ..errors import InputError, Place, RobotDynamicsError
@@ -80,7 +80,7 @@ def save(result: Result, folder: Path) -> dict[str, Path]:
 def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
     assert result.source is not None
     written = {"identified": folder / "identified.yaml"}
-    text, content, path = _urdf_of(result.source)
+    text, content, path = _description_of(result.source)
     form = "yaml" if text is None else form_of(text.decode(errors="replace"))
     if text is None:
         written["description"] = folder / f"{COPY}.yaml"
@@ -127,18 +127,19 @@ def _urdf(result: Result, text: bytes | None) -> bytes:
         return urdf_writer.urdf(result.mechanism).encode()
 
 
-def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any], Path | None]:
+def _description_of(source: str) -> tuple[bytes | None, dict[str, Any], Path | None]:
     """(the text of the URDF, SDF or MJCF, the content of the YAML that refers to it, its path);
     without one: (None, the YAML's content, None)."""
     if source.lstrip("\ufeff \t\r\n").startswith("<"):
         return source.encode(), {}, None
     path = find(source)
     content: dict[str, Any] = {}
-    if path.suffix.lower() in (".yaml", ".yml"):
+    if path.suffix.lower() in YAML:
         content = yaml.safe_load(read_text(path))
-        if "urdf" not in content:
+        inner = urdf_of(path)
+        if inner is None:
             return None, content, None
-        path = find(content["urdf"], beside=path.parent)
+        path = inner
     if path.suffix.lower() == ".xacro":
         return expanded(path).encode(), content, path
     return path.read_bytes(), content, path
@@ -148,7 +149,7 @@ def _extras(result: Result, content: dict[str, Any]) -> dict[str, Any]:
     """The sections of a YAML that refers to a URDF: the existing content, overridden by what was
     identified."""
     found: dict[str, dict[str, Any]] = {
-        "inertials": {name: _body(body) for name, body in _changed_bodies(result).items()},
+        "inertials": {name: inertial_entry(body) for name, body in _changed_bodies(result).items()},
         "friction": {name: _friction(law) for name, law in _changed_friction(result).items()},
         "rotors": {rotor.name: _rotor(rotor) for rotor in _changed_rotors(result)},
         "locked": dict(result.locked),
@@ -167,7 +168,7 @@ def _tree(result: Result, content: dict[str, Any]) -> dict[str, Any]:
         said = link.get("joint") or {}
         joint, kind = said.get("name"), str(said.get("type"))
         if link["name"] in bodies:
-            link |= _body(bodies[link["name"]])
+            link |= inertial_entry(bodies[link["name"]])
         if kind in PARTS:
             parts = parts_of(kind, said.get("axes"), Place(link["name"]))
             names = {part: f"{joint}_{part}" for part in parts}
@@ -225,7 +226,8 @@ def _changed_rotors(result: Result) -> list[Rotor]:
     ]
 
 
-def _body(body: Inertial) -> dict[str, Any]:
+def inertial_entry(body: Inertial) -> dict[str, Any]:
+    """A body as a YAML description has it."""
     return {
         "mass": float(body.mass),
         "center_of_mass": [float(c) for c in body.center_of_mass],
@@ -249,7 +251,7 @@ def _rotor(rotor: Rotor) -> dict[str, Any]:
             "rpy": roll_pitch_yaw(rotor.origin.rotation),
         },
         "gear_ratio": ratios[rotor.name] if alone else ratios,
-        **_body(rotor.inertial),
+        **inertial_entry(rotor.inertial),
         **({"friction": _friction(rotor.friction)} if rotor.friction else {}),
     }
 

@@ -100,11 +100,7 @@ def _taken_from_mounts(mechanism: Mechanism, rotors: tuple[Rotor, ...]) -> dict[
     """By moving link, the inertia (last six entries of φ) that was added to its rotors, to be
     subtracted from the link so that the sum remains the same."""
     taken: dict[str, Array] = {}
-    carriers = {name: (name, Pose()) for name in (mechanism.base, *mechanism.index())}
-    for link in mechanism.links:
-        if not link.joint.moves:
-            name, pose = carriers[link.parent]
-            carriers[link.name] = (name, pose @ link.joint.pose(0.0))
+    carriers = mechanism.carriers()
     for rotor in rotors:
         name, pose = carriers[rotor.mount]
         R = pose.rotation @ rotor.origin.rotation
@@ -153,13 +149,9 @@ def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inerti
 
 def fixed_to(mechanism: Mechanism, name: str) -> list[tuple[Link, Pose]]:
     """The links that are fixed to a moving link, and their poses in its frame."""
-    poses = {name: Pose()}
-    found = []
-    for link in mechanism.links:
-        if link.parent in poses and not link.joint.moves:
-            poses[link.name] = poses[link.parent] @ link.joint.pose(0.0)
-            found.append((link, poses[link.name]))
-    return found
+    carriers = mechanism.carriers()
+    fixed = (link for link in mechanism.links if not link.joint.moves)
+    return [(link, carriers[link.name][1]) for link in fixed if carriers[link.name][0] == name]
 
 
 def _with_inertials(mechanism: Mechanism, inertials: dict[str, Inertial]) -> Mechanism:

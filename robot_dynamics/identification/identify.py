@@ -60,7 +60,7 @@ from .quality import (
     other_unit,
     warnings,
 )
-from .read import Source, as_list, name_of
+from .read import Source, as_list, at_least_one, name_of
 from .recording import Floats
 from .shared_filter import FEW, SharedFilter, groups
 from .standstill import AtRest, Stepped, standstill_words
@@ -225,10 +225,8 @@ def identify(
             progress=progress,
         )  # fmt: skip
         return replace(result, source=source)
-    sources = as_list(recordings)
+    sources = at_least_one(recordings)
     judges = as_list(validate) if validate is not None else []
-    if not sources:
-        raise InputError("recordings: found none, expected at least one", name="recordings")
     with (
         fleet_at(scheduler, workers, len(sources) + len(judges)) as fleet,
         PreparedCache() as cache,

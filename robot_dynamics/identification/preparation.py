@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
+from ..inputs import frequency
 from .friction_laws import (
     BACKWARDS,
     FORWARDS,
@@ -415,15 +416,9 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     return Even(source, joints, turns, measured, even_pieces, rate, tuple(dict.fromkeys(notes)))
 
 
-def checked_cutoff(cutoff: float) -> float:
-    """Check that a cut-off is a frequency in Hz, and return it.
-
-    Raises:
-        RecordingError: it is not finite, or not positive.
-    """
-    if not (np.isfinite(cutoff) and cutoff > 0):
-        raise RecordingError(f"cutoff: found {cutoff}, expected a frequency in Hz", name="cutoff")
-    return cutoff
+def checked_cutoff(cutoff: float | None) -> float | None:
+    """The cut-off, if it is a `frequency` or None."""
+    return frequency("cutoff", cutoff)
 
 
 def prepare(
@@ -444,10 +439,10 @@ def prepare(
         sliding: which of the joints slide; the others turn.
 
     Raises:
-        RecordingError: no efforts, too short, at rest, or an invalid cut-off.
+        RecordingError: no efforts, too short, or at rest.
+        InputError: an invalid cut-off.
     """
-    if cutoff is not None:
-        checked_cutoff(cutoff)
+    checked_cutoff(cutoff)
     return even(recording, joints, sliding).filtered(cutoff, rests)
 
 

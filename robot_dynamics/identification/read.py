@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import RecordingError, wrong
+from ..errors import InputError, RecordingError, wrong
 from . import bags, table
 from .recording import Recording
 
@@ -19,6 +19,18 @@ def as_list(sources: Source | Sequence[Source]) -> list[Source]:
     """One source, or several, as a list."""
     single = isinstance(sources, (str, os.PathLike, Recording))
     return [sources] if single else list(sources)  # type: ignore[list-item,arg-type]
+
+
+def at_least_one(recordings: Source | Sequence[Source]) -> list[Source]:
+    """One recording, or several, as a list.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = as_list(recordings)
+    if not found:
+        raise InputError("recordings: found none, expected at least one", name="recordings")
+    return found
 
 
 def name_of(source: Source) -> str:

@@ -16,6 +16,7 @@ from ..errors import InputError, choices, listed, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
+from ..mechanism.mechanism import new_name
 from ..mechanism.transform import friction_at_joints, lumped, with_locked_joints
 from ..scalar import rotation_to
 from . import friction_laws as laws
@@ -137,11 +138,10 @@ class Unknowns:
         if self.payload is not None:
             return {}
         found: dict[str, tuple[str, Floats]] = {}
+        taken = set(self.joints)
         for name, rotor in rotor_names(self.mechanism).items():
             if len(rotor.ratios) > 1:
-                owner = f"{name}.rotor"
-                while owner in self.joints:
-                    owner += "'"
+                owner = new_name(f"{name}.rotor", taken)
                 found[owner] = (name, self.mechanism.row(rotor.ratios).astype(float))
         return found
 
@@ -434,13 +434,8 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
 def body_names(mechanism: Mechanism) -> tuple[str, ...]:
     """The moving links that have a body, own or fixed to them; not those that only connect the
     parts of a joint."""
-    carriers: dict[str, str] = {}
-    with_body = set()
-    for link in mechanism.links:
-        carrier = link.name if link.joint.moves else carriers.get(link.parent, mechanism.base)
-        carriers[link.name] = carrier
-        if not link.intermediate:
-            with_body.add(carrier)
+    carriers = mechanism.carriers()
+    with_body = {carriers[link.name][0] for link in mechanism.links if not link.intermediate}
     return tuple(link.name for link in mechanism.moving if link.name in with_body)
 
 

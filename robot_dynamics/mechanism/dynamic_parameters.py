@@ -176,13 +176,9 @@ def rotor_names(mechanism: Mechanism) -> dict[str, Rotor]:
 
 def armature_names(mechanism: Mechanism) -> dict[str, int]:
     """The indices of the armatures by the name of the first joint that turns them."""
-    found: dict[str, int] = {}
-    for place, armature in enumerate(mechanism.armatures):
-        name = f"{armature.ratios[0][0]}.armature"
-        while name in found:
-            name += "'"
-        found[name] = place
-    return found
+    taken: set[str] = set()
+    armatures = enumerate(mechanism.armatures)
+    return {new_name(f"{each.ratios[0][0]}.armature", taken): k for k, each in armatures}
 
 
 def is_whole(rotor: Rotor, model: str) -> bool:

@@ -38,10 +38,10 @@ JOINT_TYPES = (*TURNING, *SLIDING, "fixed")
 LOOP_TYPES = ("revolute", "spherical", "universal", "prismatic", "fixed")
 
 
-def new_name(name: str, taken: set[str]) -> str:
-    """The name, with primes added until it is new; it is then added to `taken`."""
+def new_name(name: str, taken: set[str], mark: str = "'") -> str:
+    """The name, with marks added until it is new; it is then added to `taken`."""
     while name in taken:
-        name += "'"
+        name += mark
     taken.add(name)
     return name
 
@@ -669,6 +669,18 @@ class Mechanism(_Kept):
         while names[-1] != self.base:
             names.append(self.link(names[-1]).parent)
         return tuple(names)
+
+    def carriers(self) -> dict[str, tuple[str, Pose]]:
+        """By link, (the moving link or base to which it is fixed, its pose in that one's frame);
+        moving links and the base carry themselves."""
+        found = {self.base: (self.base, Pose())}
+        for link in self.links:
+            if link.joint.moves:
+                found[link.name] = (link.name, Pose())
+            else:
+                name, pose = found[link.parent]
+                found[link.name] = (name, pose @ link.joint.pose(0.0))
+        return found
 
     def coordinates(self) -> tuple[Array, Array]:
         """The map from the independent joints to the tree: q_tree = S q + s.

@@ -69,20 +69,17 @@ def reframed(mechanism: Mechanism, frames: Mapping[str, Pose]) -> Mechanism:
 
 def lumped(mechanism: Mechanism) -> Mechanism:
     """The same robot with links on fixed joints merged into the moving link that carries them."""
-    carrier: dict[str, tuple[str, Pose]] = {mechanism.base: (mechanism.base, Pose())}
+    carriers = mechanism.carriers()
     inertials: dict[str, Inertial] = {mechanism.base: Inertial()}
     for link in mechanism.links:
+        name, pose = carriers[link.name]
         if link.joint.moves:
-            carrier[link.name] = (link.name, Pose())
-            inertials[link.name] = link.inertial
+            inertials[name] = link.inertial
         else:
-            name, pose = carrier[link.parent]
-            pose = pose @ link.joint.pose(0.0)
-            carrier[link.name] = (name, pose)
             inertials[name] = inertials[name] + link.inertial.seen_from(pose)
 
     def moved(attachment: Attachment) -> Attachment:
-        name, pose = carrier[attachment.link]
+        name, pose = carriers[attachment.link]
         return Attachment(name, pose @ attachment.pose)
 
     def relinked(link: Link) -> Link:
@@ -103,7 +100,7 @@ def lumped(mechanism: Mechanism) -> Mechanism:
         links=tuple(relinked(link) for link in mechanism.moving),
         rotors=tuple(remounted(rotor) for rotor in mechanism.rotors),
         loops=tuple(loop.mapped(moved) for loop in mechanism.loops),
-        platform=carrier[mechanism.platform][0] if mechanism.platform else None,
+        platform=carriers[mechanism.platform][0] if mechanism.platform else None,
     )
 
 

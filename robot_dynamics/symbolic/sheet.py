@@ -17,6 +17,7 @@ from typing import Any
 import sympy
 
 from ..codegen.recorder import OPERATORS, Program
+from ..mechanism.mechanism import new_name
 from .polynomial import BITS, Polynomial
 from .short import Writer
 
@@ -187,23 +188,16 @@ class Sheet:
                 known = self._known[key]
                 slot = self.ring.slot(known)
                 if name and sign == 1 and slot not in self._called:
-                    self._called[slot] = self._free(name)
+                    self._called[slot] = new_name(name, self._taken, "_")
                 return known if sign == 1 else -known
         kind = "rate" if name.endswith("_d") else "parameter"
         letter = self.ring.letter(kind, sympy.Dummy(real=True))
         slot = self.ring.slot(letter)
         if name:
-            self._called[slot] = self._free(name)
+            self._called[slot] = new_name(name, self._taken, "_")
         self._known[frozenset(value.terms.items())] = letter
         self._values[slot], self._sizes[slot] = value, self.writer.size(value) + NAME
         return letter
-
-    def _free(self, name: str) -> str:
-        """This name, with underscores added until nothing else has it."""
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
 
     def _slots(self, value: Polynomial) -> set[int]:
         return {slot for key in value.terms for slot, _ in self.ring.exponents(key)}
@@ -233,7 +227,7 @@ class Sheet:
         slots = [slot for slot in self._values if slot in pages.values]
         numbered, final = count(1), {}
         for slot in slots:
-            name = self._called.get(slot) or self._free(f"v{next(numbered)}")
+            name = self._called.get(slot) or new_name(f"v{next(numbered)}", self._taken, "_")
             final[self.ring.generators[slot].expression] = sympy.Symbol(name, real=True)
         written = {slot: self._expression(x).xreplace(final) for slot, x in pages.values.items()}
         symbols = (final[self.ring.generators[slot].expression] for slot in slots)

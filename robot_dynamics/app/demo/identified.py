@@ -22,10 +22,9 @@ from ...dynamics import InverseDynamics
 from ...errors import BackendError
 from ...identification import identify
 from ...identification.excitation import Excitement, excite
-from ...identification.files import save
+from ...identification.files import inertial_entry, save
 from ...identification.identified import Identified
-from ...mechanism import Mechanism
-from ...outputs import TENSOR
+from ...mechanism import Inertial, Mechanism
 from ...scalar import Floats
 from ...simulation.tracking import TrackedRobot, pd_gains
 from .. import excitation_files, identification_report
@@ -113,8 +112,8 @@ def descriptions(urdf: str, folder: Path) -> tuple[Path, Path]:
         bodies, frictions, rotors = {}, {}, {}
         for link in robot.links:
             body = link.inertial
-            bodies[link.name] = _body(
-                off(body.mass), off(body.center_of_mass), off(body.inertia, ())
+            bodies[link.name] = inertial_entry(
+                Inertial(off(body.mass), off(body.center_of_mass), off(body.inertia, ()))
             )
         for joint, coulomb, inertia in zip(robot.joint_names, COULOMB, ROTORS, strict=True):
             viscous = float(robot.joint(joint).friction.viscous)
@@ -129,14 +128,6 @@ def descriptions(urdf: str, folder: Path) -> tuple[Path, Path]:
 def _friction(viscous: float, coulomb: float) -> dict[str, Any]:
     stribeck = {"torque": -coulomb, "rate": FADES}
     return {"viscous": viscous, "coulomb": coulomb, "stribeck": stribeck}
-
-
-def _body(mass: Any, center: Any, inertia: Any) -> dict[str, Any]:
-    return {
-        "mass": float(mass),
-        "center_of_mass": [float(x) for x in center],
-        "inertia": TENSOR.read(np.asarray(inertia, dtype=float)),
-    }
 
 
 def record(
