@@ -87,6 +87,9 @@ def test_a_program_in_several_functions_computes_the_same(robot, tmp_path):
 @pytest.mark.parametrize("name", ["polar", "cartesian"])
 def test_the_robots_of_the_package(name, tmp_path):
     check(CONFIG / f"{name}.yaml", tmp_path / "out")
+    # unoptimised, GCC also warns of tables that nobody fills
+    plain = [CC, *STRICT, "-O0", "robot_dynamics.c", "-o", "plain.so", "-lm"]
+    subprocess.run(plain, cwd=tmp_path / "out", check=True)
 
 
 @needs_compiler

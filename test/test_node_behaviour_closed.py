@@ -156,7 +156,7 @@ def test_other_parameters_keep_what_is_known_of_the_sensors():
     assert new.sensors.distrusted == ()
     new.continue_from(old)
     assert new.sensors.distrusted == ("qp2",)
-    assert new.sensors.tolerance == 0.05
+    assert new.sensors.threshold == 0.05
     # of another mechanism, even one that is alike, nothing is known
     other = Model(ModelSpec(rd.load(CONFIG / "rrr.yaml"), bench.settings))
     other.continue_from(old)

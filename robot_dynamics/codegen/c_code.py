@@ -65,8 +65,8 @@ class CCode:
     """The C functions of a program, and the statements that call them.
 
     `angles(x, angle)` fills a table with all angles. The caller computes their sines and cosines,
-    many at once, into the tables sin_ and cos_. Then the parts run one after the other and pass
-    values on in a table w. x[i] is the program's vector i.
+    many at once, into the tables sin_ and cos_, which a program without angles lacks. Then the
+    parts run one after the other and pass values on in a table w. x[i] is the program's vector i.
 
     Args:
         program: the program.
@@ -101,7 +101,15 @@ class CCode:
     @property
     def calls(self) -> list[str]:
         """The statements that run the parts."""
-        return [f"{self._prefix}part{k}(x, sin_, cos_, w, out);" for k in range(len(self._parts))]
+        arguments = ", ".join(self._arguments)
+        return [f"{self._prefix}part{k}({arguments});" for k in range(len(self._parts))]
+
+    @property
+    def _arguments(self) -> dict[str, str]:
+        """The parameters of each part, with their types."""
+        T = self._dialect.type
+        tables = dict.fromkeys(("sin_", "cos_"), f"const {T}") if self._angle_of else {}
+        return {"x": f"const {T} *const", **tables, "w": T, "out": T}
 
     @property
     def complete(self) -> list[list[range]]:
@@ -145,12 +153,11 @@ class CCode:
                 lines.append(f"    angle[{k}] = {self._result(angle)};")
             found.append("\n".join([*lines, "}", ""]))
         apart = "restrict " if self._dialect.apart else ""
-        kinds = (f"const {T} *const", f"const {T}", f"const {T}", T, T)
-        names = ("x", "sin_", "cos_", "w", "out")
-        arguments = ", ".join(f"{k} *{apart}{x}" for k, x in zip(kinds, names, strict=True))
+        arguments = ", ".join(f"{kind} *{apart}{x}" for x, kind in self._arguments.items())
+        used = ", ".join(f"(void){x}" for x in self._arguments)
         for k, part in enumerate(self._parts):
             lines = [self._head(f"part{k}({arguments})"), "{", *self._part(part)]
-            lines.append("    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;")
+            lines.append(f"    {used};")
             found.append("\n".join([*lines, "}", ""]))
         return found
 

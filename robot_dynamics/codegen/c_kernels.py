@@ -20,13 +20,11 @@ def single_files(program: Program, count: int = 1) -> list[str]:
         count: the number of files, at most.
     """
     code = CCode(program, SCALAR)
-    room = f"({max(code.angles, 1)} + LANES - 1) / LANES * LANES"
-    lines = [
-        f"double w[{max(code.handed_on, 1)}];",
-        f"double sin_[{room}], cos_[{room}];",
-    ]
+    lines = [f"double w[{max(code.handed_on, 1)}];"]
     if code.angles:
+        room = f"({code.angles} + LANES - 1) / LANES * LANES"
         lines += [
+            f"double sin_[{room}], cos_[{room}];",
             f"double angle[{room}] = {{0}};",
             "angles(x, angle);",
             f"sincos_all(angle, sin_, cos_, {code.angles});",
@@ -62,9 +60,7 @@ def batch_files(program: Program, count: int = 1) -> list[str]:
         *(f"lanes x{i}[{max(size, 1)}];" for i, size in enumerate(sizes)),
         f"const lanes *const x[] = {{{', '.join(f'x{i}' for i in range(len(sizes)))}}};",
         f"lanes out[{max(ends, 1)}], w[{max(code.handed_on, 1)}];",
-        f"lanes sin_[{max(code.angles, 1)}], cos_[{max(code.angles, 1)}];",
-    ]
-    lines += [
+        *([f"lanes sin_[{code.angles}], cos_[{code.angles}];"] if code.angles else []),
         f"for (int j = 0; j < {sizes[-1]}; j++)",
         f"    x{len(rows)}[j] = all(states[{len(rows)}][j]);",
     ]

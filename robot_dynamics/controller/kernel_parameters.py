@@ -20,12 +20,11 @@ import numpy as np
 
 from ..errors import InputError
 from ..mechanism import Inertial, Mechanism
-from ..mechanism.mechanism import inertia_matrix, point_inertia
+from ..mechanism.mechanism import body_from, body_numbers, inertia_matrix, point_inertia
 from ..mechanism.transform import with_payload
 from ..scalar import Floats
 
 MOMENTS = 10
-_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _ROUNDING = 1e-9
 _WHOLE = 2e-15
 """Relative to a parameter: how far rounding may move a difference of it from a whole number"""
@@ -84,8 +83,8 @@ class Parameters:
 def moments(body: Inertial) -> Floats:
     """The moments π (10,) of a body, about the origin of the frame in which its centre of mass is
     given."""
-    I = body.inertia_about_origin
-    return np.array([body.mass, *body.first_moment, *(I[i, j] for i, j in _ENTRIES)], dtype=float)
+    found = body_numbers(body.mass, body.first_moment, body.inertia_about_origin)
+    return np.array(found, dtype=float)
 
 
 def _body(pi: Floats) -> Inertial:
@@ -126,8 +125,7 @@ def _load(
         raise InputError(f"{link}: a payload changes more than one body", name="link", value=link)
 
     def as_moments(p: Floats) -> Floats:
-        m, x, y, z, *entries = p[block : block + MOMENTS]
-        return moments(Inertial(m, np.array([x, y, z]), inertia_matrix(*entries)))
+        return moments(body_from(Inertial, p[block : block + MOMENTS]))
 
     start = as_moments(before)
     columns = np.array([as_moments(each) - start for each in with_one]).T

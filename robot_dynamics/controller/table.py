@@ -12,7 +12,7 @@ import numpy as np
 from ..dynamics.inverse_dynamics import InverseDynamics
 from ..formulations.equations import TERMS
 from ..mechanism import Inertial
-from ..mechanism.mechanism import inertia_matrix
+from ..mechanism.mechanism import body_from
 from .programs import Programs, Request
 
 ROWS = 12
@@ -96,7 +96,7 @@ def table(request: Request, found: Programs, links: list[str]) -> list[Row]:
         if i % 4 == 3 and links:
             link = int(random.integers(len(links)))
             payload = (1.5, 0.1, -0.05, 0.2, 0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
-            dynamics.set_payload(links[link], _body(payload))
+            dynamics.set_payload(links[link], body_from(Inertial, payload))
         described = tuple(float(x) for x in request.mechanism.gravity)
         gravity = (1.0, -2.0, 9.0) if i % 3 == 2 else described
         dynamics.gravity_vector = gravity
@@ -146,8 +146,3 @@ def read_table(request: Request, rows: Sequence[Row]) -> list[ReadRow]:
         numbers = (tuple(map(float, x)) for x in (q, qd, row.qdd, tau))
         found.append(ReadRow(row.terms, *numbers))
     return found
-
-
-def _body(numbers: tuple[float, ...]) -> Inertial:
-    m, x, y, z, *moments = numbers
-    return Inertial(m, np.array([x, y, z]), inertia_matrix(*moments))

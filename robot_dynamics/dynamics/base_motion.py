@@ -30,7 +30,7 @@ from ..errors import InputError, wrong
 from ..formulations.terms import MOTION, OF_LINKS
 from ..inputs import as_floats
 from ..mechanism import Mechanism
-from ..mechanism.six_joints import on_six_joints
+from ..mechanism.six_joints import on_six_joints, turns
 from ..scalar import Floats
 from .companion import Companion
 from .inputs import Options
@@ -109,13 +109,7 @@ class BaseMotion:
     @cached_property
     def turns(self) -> Floats:
         """q̈ (…, 3) of the three revolute joints."""
-        turning = np.asarray(self.angular_velocity)
-        x, y, z = (turning[..., k] for k in range(3))
-        # z ẑ × y ŷ + (z ẑ + y ŷ) × x x̂
-        crossed = np.stack([-z * y, z * x, -y * x], axis=-1)
-        # the order of the revolute joints is z, y, x
-        accelerations: Floats = (np.asarray(self.angular_acceleration) - crossed)[..., ::-1]
-        return accelerations
+        return turns(np.asarray(self.angular_velocity), np.asarray(self.angular_acceleration))
 
 
 class Placed(Protocol):

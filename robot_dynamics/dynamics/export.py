@@ -450,13 +450,11 @@ def body(
     lines = [f"    const {T} *const x[] = {{{', '.join(arguments)}}};"]
     if result != "out":
         lines.append(f"    {T} *const out = {result};")
-    lines += [
-        f"    {T} w[{max(code.handed_on, 1)}];",
-        f"    {T} sin_[{max(code.angles, 1)}], cos_[{max(code.angles, 1)}];",
-    ]
+    lines.append(f"    {T} w[{max(code.handed_on, 1)}];")
     if code.angles:
         sin, cos = (dialect.function.format(each) for each in ("sin", "cos"))
         lines += [
+            f"    {T} sin_[{code.angles}], cos_[{code.angles}];",
             f"    {T} angle[{code.angles}];",
             "    int i;",
             f"    {name}_angles(x, angle);",

@@ -73,7 +73,6 @@ class RegressorKernel:
             equations, content, mechanism.name,
         )  # fmt: skip
         self._numbers = _numbers(mechanism)
-        self._built: dict[str, Kernel] = {}  # shared with all that `over` returns
         self._kernel: Kernel | None = None
         self._make = partial(Kernel, function, backend=options.backend, threads=options.threads)
 
@@ -89,14 +88,14 @@ class RegressorKernel:
         if self.laws != tuple(friction_terms(law) for *_, law in mechanism.friction_rows()):
             raise Recompile
         other = copy(self)
-        other._numbers, other._kernel = _numbers(mechanism), None
+        other._numbers = _numbers(mechanism)
+        if self._kernel is not None:
+            other._kernel = self._kernel.at(other._numbers)
         return other
 
     def _own(self, batches: bool) -> Kernel:
-        """The kernel for the present gravity; if two threads both build it, they build the same."""
-        if "matrix" not in self._built:
-            self._built["matrix"] = self._make(self._numbers, batches=batches)
-        kernel = self._kernel = self._built["matrix"].at(self._numbers)
+        """The kernel, built; if two threads both build it, they build the same."""
+        kernel = self._kernel = self._make(self._numbers, batches=batches)
         return kernel
 
     def matrix(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
+from ..mechanism.transform import standard_form
 from ..scalar import Array
 from . import gibbs_appell, lagrange_euler, murphy, newton_euler
 
@@ -34,8 +35,8 @@ FORMULATIONS = {
     for each in (
         Formulation("lagrange_euler", lagrange_euler.prepare, lagrange_euler.torques),
         Formulation("newton_euler", newton_euler.prepare, newton_euler.torques),
-        Formulation("gibbs_appell", gibbs_appell.prepare, gibbs_appell.torques),
-        Formulation("murphy", murphy.prepare, murphy.torques),
+        Formulation("gibbs_appell", standard_form, gibbs_appell.torques),
+        Formulation("murphy", standard_form, murphy.torques),
     )
 }
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..mechanism import Mechanism, Pose
-from ..mechanism.six_joints import BASE, TURNED
+from ..mechanism.six_joints import BASE, TURNED, turns
 from ..scalar import Array, Note, Scalar, array, cross, exact, is_zero, skew, unnoticed, zeros
 from . import derivatives, kinematics
 from . import forward as open_forward
@@ -148,12 +148,9 @@ def at_zero(
 ) -> tuple[Array, Array, Array, Array]:
     """(q, q̇, q̈) (n,) of the tree's joints, and gravity (3,), with the six joints at zero."""
     q, v, a = array(q), array(v), array(a)
-    x, y, z = v[3:BASE]
-    # z ẑ × y ŷ + (z ẑ + y ŷ) × x x̂
-    crossed = array([-z * y, z * x, -y * x])
-    turns = (a[3:BASE] - crossed)[::-1]
+    turning = turns(v[3:BASE], a[3:BASE])
     qd = array([*zeros(3), *v[3:BASE][::-1], *v[BASE:]])
-    qdd = array([*(a[:3] + cross(v[3:BASE], v[:3])), *turns, *a[BASE:]])
+    qdd = array([*(a[:3] + cross(v[3:BASE], v[:3])), *turning, *a[BASE:]])
     if all(is_zero(g) for g in gravity):
         return _still(q), qd, qdd, gravity
     E = _axes(tree)

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.base_parameters import Moments, compact
-from ..mechanism.mechanism import inertia_matrix
+from ..mechanism.mechanism import body_from, body_numbers
 from ..scalar import Array, Floats, array
 from .equations import Equations
 
@@ -93,7 +93,7 @@ class Layout:
             new[link.name] = replace(
                 link,
                 joint=replace(link.joint, friction=friction),
-                inertial=_body(type(link.inertial), numbers),
+                inertial=body_from(type(link.inertial), numbers),
             )
         links = tuple(new.get(link.name, link) for link in self._mechanism.links)
         armatures = tuple(
@@ -139,12 +139,5 @@ def _entries(link: Link) -> tuple[int, ...]:
 
 def _numbers(body: Inertial | Moments) -> list[Any]:
     if isinstance(body, Moments):
-        point, I = body.first_moment, body.inertia_about_origin
-    else:
-        point, I = body.center_of_mass, body.inertia
-    return [body.mass, *point, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
-
-
-def _body(kind: type, numbers: list[Any]) -> Inertial:
-    m, x, y, z, *moments = numbers
-    return cast(Inertial, kind(m, array([x, y, z]), inertia_matrix(*moments)))
+        return body_numbers(body.mass, body.first_moment, body.inertia_about_origin)
+    return body_numbers(body.mass, body.center_of_mass, body.inertia)

@@ -12,20 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..mechanism import Inertial, Mechanism
-from ..mechanism.transform import standard_form
 from ..scalar import Array, Note, Scalar, array, cross, rotation_z, unnoticed, zeros
-
-
-def prepare(mechanism: Mechanism) -> Mechanism:
-    """The form that this formulation needs: z-axis joints, rotors on their mounts."""
-    return standard_form(mechanism)
 
 
 def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
     """The torques (n_tree,) of the tree coordinates, N·m or N, without friction and loops.
 
     Args:
-        mechanism: in the form of `prepare`.
+        mechanism: in standard form, z-axis joints and rotors on their mounts.
         q: (n_tree,) positions, rad or m.
         qd: (n_tree,) rates, rad/s or m/s.
         qdd: (n_tree,) accelerations, rad/s² or m/s².

@@ -6,10 +6,10 @@ Every number may be a float, a SymPy expression or a recorder's scalar.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from ..scalar import (
     zeros,
 )
 from .shown import as_html, in_one_line
+
+T = TypeVar("T")
 
 BASE = "base"
 """The default name of the link that does not move."""
@@ -193,6 +195,18 @@ def inertia_matrix(
 ) -> Array:
     """The inertia tensor (3, 3), with off-diagonal entries as in URDF: ixy is -∫ x y dm."""
     return array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
+def body_numbers(mass: Scalar, point: Array, I: Array) -> list[Scalar]:
+    """[mass, *point, Ixx, Iyy, Izz, Ixy, Ixz, Iyz], the ten numbers of a body; the point is its
+    centre of mass or its first moment."""
+    return [mass, *point, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
+
+
+def body_from(kind: Callable[[Scalar, Array, Array], T], numbers: Iterable[Scalar]) -> T:
+    """The body `kind(mass, point, inertia)` with these `body_numbers` (10,)."""
+    m, x, y, z, *moments = numbers
+    return kind(m, array([x, y, z]), inertia_matrix(*moments))
 
 
 def point_inertia(mass: Scalar, arm: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, wrong
-from ..scalar import is_zero
+from ..scalar import Array, is_zero
 from .mechanism import Inertial, Joint, Link, Mechanism, Pose, new_name
 
 BASE = 6
@@ -52,6 +52,15 @@ def on_six_joints(mechanism: Mechanism) -> Mechanism:
         platform=None,
         home={},
     )
+
+
+def turns(omega: Array, alpha: Array) -> Array:
+    """q̈ (…, 3) of the revolute joints, z, y, x, at zero, for the base's ω and α = dω/dt (…, 3)."""
+    x, y, z = (omega[..., k] for k in range(3))
+    # z ẑ × y ŷ + (z ẑ + y ŷ) × x x̂
+    crossed = np.stack([-z * y, z * x, -y * x], axis=-1)
+    accelerations: Array = (alpha - crossed)[..., ::-1]
+    return accelerations
 
 
 def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechanism:

@@ -15,38 +15,31 @@ import numpy as np
 import sympy
 
 from ..scalar import Array, array
-from .names import entry_names
-from .polynomial import Polynomial
+from .polynomial import Polynomial, Ring
 from .polynomial_model import PolynomialModel
 from .sheet import Assignments
 from .show import PRODUCT
 from .straight_line import straight_line
-from .sweeps import WRITTEN_OUT
+from .sweeps import Notes
 from .symbolic_parameters import Task
 
 
-class Intermediates:
-    """A `scalar.Note` that replaces long entries by symbols and collects their assignments."""
+class Intermediates(Notes):
+    """`Notes` that also collect the assignments of the letters."""
 
-    def __init__(self, model: PolynomialModel, prefix: str, write: Callable[[Any], sympy.Expr]):
-        self.model, self.prefix, self.write = model, prefix, write
+    def __init__(self, ring: Ring, prefix: str, write: Callable[[Any], sympy.Expr]):
+        super().__init__(ring)
+        self.prefix, self.write = prefix, write
         self.assignments: list[tuple[sympy.Symbol, sympy.Expr]] = []
 
-    def __call__(self, quantity: str, body: int, value: Array) -> Array:
-        """The value with a symbol in place of each long entry."""
-        names = entry_names(quantity, body, np.shape(value))
-        kept = [self._kept(name, x) for name, x in zip(names, np.ravel(value), strict=True)]
-        return array(kept).reshape(np.shape(value))
-
-    def _kept(self, name: str, value: Any) -> Any:
-        if not isinstance(value, Polynomial) or len(value.terms) <= WRITTEN_OUT:
-            return value
+    def symbol(self, name: str, value: Polynomial) -> sympy.Symbol:
+        """A new symbol, to which the value is assigned."""
         taken = {symbol for symbol, _ in self.assignments}
         symbol = sympy.Symbol(self.prefix + name, real=True)
         while symbol in taken:
             symbol = sympy.Symbol(f"{symbol}_", real=True)
         self.assignments.append((symbol, self.write(value)))
-        return self.model.ring.letter("parameter", symbol)
+        return symbol
 
 
 def listed(
@@ -68,7 +61,7 @@ def listed(
         progress(f"recursion {prefix.rstrip('_') or 'of the torques'}")
         sums = np.zeros(n, dtype=object) + sympy.S.Zero
         for k, equations in enumerate(model.equations, 1):
-            naming = Intermediates(model, f"b{k}_{prefix}" if k > 1 else prefix, write)
+            naming = Intermediates(model.ring, f"b{k}_{prefix}" if k > 1 else prefix, write)
             values = run(equations, naming)
             assignments.extend(naming.assignments)
             sums = sums + np.array([write(x) for x in values], dtype=object)

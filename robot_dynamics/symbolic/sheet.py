@@ -59,14 +59,14 @@ class Sheet:
         self._taken = set(taken)
         self._called: dict[int, str] = {}
         """The names of slots"""
-        self._values: dict[int, Polynomial] = {}
+        self.values: dict[int, Polynomial] = {}
         """The value of each letter's slot, in order"""
         self._sizes: dict[int, int] = {}
         self._places: dict[int, tuple[int, str, int]] = {}
         """By instruction: (index, name, sign) of the output that names it"""
         self._fixed: set[int] = set()
         """The slots of values that keep their names"""
-        self._functions: set[int] = set()
+        self.functions: set[int] = set()
         """The slots of letters that are functions of others"""
         self._known: dict[frozenset[tuple[int, complex]], Polynomial] = {}
 
@@ -130,16 +130,16 @@ class Sheet:
         named values)."""
         if len(whole.terms) > MOST:
             whole = short
-        if place in self._places and not self._is_short(short):
+        if place in self._places and not self.is_short(short):
             i, name, sign = self._places[place]
             short = self._shorter(whole, short)
-            if not self._is_short(short):
+            if not self.is_short(short):
                 short = self._letter(short * sign, name) * sign
             if i < kept:
                 self._fixed |= self._letters(short)
                 whole = whole if self._is_plain(whole) else short
         elif len(short.terms) > MOST or (
-            again and not self._is_plain(short) and not self._is_short(short)
+            again and not self._is_plain(short) and not self.is_short(short)
         ):
             short = self._letter(self._shorter(whole, short))
         return whole, short
@@ -177,7 +177,7 @@ class Sheet:
         if len(value.terms) > 1 or abs(*value.terms.values()) != 1:
             value = self._letter(value)
         letter = self.ring.letter("parameter", function(self.writer.plain(value)))
-        self._functions.add(self.ring.slot(letter))
+        self.functions.add(self.ring.slot(letter))
         return letter
 
     def _letter(self, value: Polynomial, name: str = "") -> Polynomial:
@@ -196,21 +196,22 @@ class Sheet:
         if name:
             self._called[slot] = new_name(name, self._taken, "_")
         self._known[frozenset(value.terms.items())] = letter
-        self._values[slot], self._sizes[slot] = value, self.writer.size(value) + NAME
+        self.values[slot], self._sizes[slot] = value, self.writer.size(value) + NAME
         return letter
 
-    def _slots(self, value: Polynomial) -> set[int]:
+    def slots(self, value: Polynomial) -> set[int]:
+        """The slots of all letters in a polynomial."""
         return {slot for key in value.terms for slot, _ in self.ring.exponents(key)}
 
     def _letters(self, value: Polynomial) -> set[int]:
         """The slots of values in a polynomial."""
-        return {slot for slot in self._slots(value) if slot in self._values}
+        return {slot for slot in self.slots(value) if slot in self.values}
 
     def _is_plain(self, value: Polynomial) -> bool:
         """Does it consist of coordinates and parameters alone?"""
-        return not self._slots(value) & (self._values.keys() | self._functions)
+        return not self.slots(value) & (self.values.keys() | self.functions)
 
-    def _is_short(self, value: Polynomial) -> bool:
+    def is_short(self, value: Polynomial) -> bool:
         """Is it a letter, a number or a product of two of a description's letters?"""
         if len(value.terms) > 2:
             return False
@@ -224,7 +225,7 @@ class Sheet:
         pages = _Pages(self, outputs)
         if not self.rough:
             pages.settle(self._fixed)
-        slots = [slot for slot in self._values if slot in pages.values]
+        slots = [slot for slot in self.values if slot in pages.values]
         numbered, final = count(1), {}
         for slot in slots:
             name = self._called.get(slot) or new_name(f"v{next(numbered)}", self._taken, "_")
@@ -265,13 +266,13 @@ class _Pages:
 
     def __init__(self, sheet: Sheet, outputs: list[Polynomial]):
         self.sheet = sheet
-        of = {sheet.ring.generators[slot].expression: slot for slot in sheet._values}
+        of = {sheet.ring.generators[slot].expression: slot for slot in sheet.values}
         self._inner = {
             slot: {of[x] for x in each.expression.free_symbols if x in of}
             for slot, each in enumerate(sheet.ring.generators)
-            if slot in sheet._functions or each.kind == "angle"
+            if slot in sheet.functions or each.kind == "angle"
         }
-        every = {-1 - i: value for i, value in enumerate(outputs)} | sheet._values
+        every = {-1 - i: value for i, value in enumerate(outputs)} | sheet.values
         self.values: dict[int, Polynomial] = {}
         self.size: dict[int, int] = {}
         self.users: dict[int, set[int]] = defaultdict(set)
@@ -291,13 +292,13 @@ class _Pages:
         changed = True
         while changed:
             changed = False
-            for slot in reversed(self.sheet._values):
+            for slot in reversed(self.sheet.values):
                 if slot not in self.values or self.held[slot]:
                     continue
                 users = sorted(self.users[slot])
                 state = [id(self.values[page]) for page in (slot, *users)]
                 shown = len(users) == 1 and users[0] < 0
-                keeps = slot in fixed and not shown and not self.sheet._is_short(self.values[slot])
+                keeps = slot in fixed and not shown and not self.sheet.is_short(self.values[slot])
                 if not keeps and tried.get(slot) != state:
                     tried[slot] = state
                     changed |= self._inlined(slot, users, shown)
@@ -323,9 +324,9 @@ class _Pages:
 
     def _parts(self, value: Polynomial) -> tuple[set[int], set[int]]:
         """(slots of values in it, those inside a function in it)"""
-        slots = self.sheet._slots(value)
+        slots = self.sheet.slots(value)
         within = set().union(*(self._inner[slot] for slot in slots & self._inner.keys()))
-        return (slots & self.sheet._values.keys()) | within, within
+        return (slots & self.sheet.values.keys()) | within, within
 
     def _write(self, page: int, value: Polynomial) -> None:
         self.values[page], self.size[page] = value, self.sheet.writer.size(value)

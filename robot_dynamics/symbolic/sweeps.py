@@ -92,32 +92,28 @@ TEX = {
 
 
 class Notes:
-    """Records the values of a recursion over polynomials, and replaces long ones by letters.
+    """A `scalar.Note` over polynomials that keeps all values, and replaces long ones by letters."""
 
-    Args:
-        ring: the polynomials' ring.
-        write: converts a polynomial to a SymPy expression.
-    """
-
-    def __init__(self, ring: Ring, write: Callable[[Any], sympy.Expr]):
+    def __init__(self, ring: Ring):
         self.ring = ring
-        self.write = write
-        self.seen: list[tuple[str, int, sympy.Matrix]] = []
+        self.seen: list[tuple[str, int, Array]] = []
 
     def __call__(self, quantity: str, body: int, value: Array) -> Array:
-        """Record a value, and return it with letters in place of long entries; a `scalar.Note`."""
+        """Keep a value, and return it with letters in place of long entries."""
         entries = np.asarray(value, dtype=object)
-        written = [self.write(x) for x in entries.flat]
-        shape = entries.shape if entries.ndim == 2 else (len(entries), 1)
-        self.seen.append((quantity, body, sympy.Matrix(*shape, written)))
+        self.seen.append((quantity, body, entries))
         names = entry_names(quantity, body, entries.shape)
         kept = [
-            self.ring.letter("parameter", sympy.Symbol(name, real=True))
+            self.ring.letter("parameter", self.symbol(name, x))
             if isinstance(x, Polynomial) and len(x.terms) > WRITTEN_OUT
             else x
             for name, x in zip(names, entries.flat, strict=True)
         ]
         return array(kept).reshape(entries.shape)
+
+    def symbol(self, name: str, value: Polynomial) -> sympy.Symbol:  # noqa: ARG002
+        """The symbol for a long entry of this name."""
+        return sympy.Symbol(name, real=True)
 
 
 def sweeps(
@@ -137,12 +133,12 @@ def sweeps(
     sections = []
     several = len(model.equations) > 1
     for k, equations in enumerate(model.equations, 1):
-        notes = Notes(model.ring, write)
+        notes = Notes(model.ring)
         torques = equations.torques(model.q, model.qd, model.qdd, notes)
         part = f" (bodies {k} of {len(model.equations)})" if several else ""
         for title, quantities, text, tex in SWEEPS[formulation]:
             shown = [
-                Equation(_name(quantity, body, count), value)
+                Equation(_name(quantity, body, count), _matrix(value, write))
                 for quantity, body, value, count in _numbered(notes.seen)
                 if quantity in quantities
             ]
@@ -161,6 +157,11 @@ def sweeps(
             )
         )
     return sections
+
+
+def _matrix(value: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Matrix:
+    shape = value.shape if value.ndim == 2 else (len(value), 1)
+    return sympy.Matrix(*shape, [write(x) for x in value.flat])
 
 
 def _numbered(seen: list[tuple[str, int, Any]]) -> list[tuple[str, int, Any, int]]:

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static void torques_part0(const double *const *x, const double *sin_, const double *cos_, double *w, double *out)
+static void torques_part0(const double *const *x, double *w, double *out)
 {
     const double v1 = x[1][0];
     const double v5 = v1 * v1;
@@ -34,7 +34,7 @@ static void torques_part0(const double *const *x, const double *sin_, const doub
     const double v26 = v14 + v24;
     out[0] = v25;
     out[1] = v26;
-    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;
+    (void)x, (void)w, (void)out;
 }
 
 void polar_torques(const double *q, const double *qd, const double *qdd, double *tau)
@@ -42,11 +42,10 @@ void polar_torques(const double *q, const double *qd, const double *qdd, double 
     const double *const x[] = {q, qd, qdd};
     double *const out = tau;
     double w[1];
-    double sin_[1], cos_[1];
-    torques_part0(x, sin_, cos_, w, out);
+    torques_part0(x, w, out);
 }
 
-static void mass_matrix_part0(const double *const *x, const double *sin_, const double *cos_, double *w, double *out)
+static void mass_matrix_part0(const double *const *x, double *w, double *out)
 {
     const double v0 = x[0][1];
     const double v1 = 5.0 * v0;
@@ -64,7 +63,7 @@ static void mass_matrix_part0(const double *const *x, const double *sin_, const 
     out[1] = v9;
     out[2] = v10;
     out[3] = v11;
-    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;
+    (void)x, (void)w, (void)out;
 }
 
 void polar_mass_matrix(const double *q, double *D)
@@ -72,11 +71,10 @@ void polar_mass_matrix(const double *q, double *D)
     const double *const x[] = {q};
     double *const out = D;
     double w[1];
-    double sin_[1], cos_[1];
-    mass_matrix_part0(x, sin_, cos_, w, out);
+    mass_matrix_part0(x, w, out);
 }
 
-static void coriolis_matrix_part0(const double *const *x, const double *sin_, const double *cos_, double *w, double *out)
+static void coriolis_matrix_part0(const double *const *x, double *w, double *out)
 {
     const double v1 = x[1][0];
     const double v3 = 1.0 + v1;
@@ -129,7 +127,7 @@ static void coriolis_matrix_part0(const double *const *x, const double *sin_, co
     out[1] = v44;
     out[2] = v45;
     out[3] = v46;
-    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;
+    (void)x, (void)w, (void)out;
 }
 
 void polar_coriolis_matrix(const double *q, const double *qd, double *C)
@@ -137,11 +135,10 @@ void polar_coriolis_matrix(const double *q, const double *qd, double *C)
     const double *const x[] = {q, qd};
     double *const out = C;
     double w[1];
-    double sin_[1], cos_[1];
-    coriolis_matrix_part0(x, sin_, cos_, w, out);
+    coriolis_matrix_part0(x, w, out);
 }
 
-static void gravity_part0(const double *const *x, const double *sin_, const double *cos_, double *w, double *out)
+static void gravity_part0(const double *const *x, double *w, double *out)
 {
     const double v0 = x[0][0];
     const double v1 = 0.0 * v0;
@@ -152,7 +149,7 @@ static void gravity_part0(const double *const *x, const double *sin_, const doub
     const double v6 = 0.0 + v4;
     out[0] = v5;
     out[1] = v6;
-    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;
+    (void)x, (void)w, (void)out;
 }
 
 void polar_gravity(const double *q, double *g)
@@ -160,6 +157,5 @@ void polar_gravity(const double *q, double *g)
     const double *const x[] = {q};
     double *const out = g;
     double w[1];
-    double sin_[1], cos_[1];
-    gravity_part0(x, sin_, cos_, w, out);
+    gravity_part0(x, w, out);
 }

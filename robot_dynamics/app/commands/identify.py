@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from ...errors import InputError, listed, wrong
 from ...mechanism import Inertial
-from ...mechanism.mechanism import inertia_matrix
+from ...mechanism.mechanism import body_from
 from ...outputs import Output
 from ..command import Command, Progress
 from ..options import flag, motor_efforts, path, recordings, several
@@ -159,8 +158,7 @@ def _load(text: str | None, recordings: Sequence[str]) -> tuple[str, Inertial]:
     if text is None or not recordings:
         raise wrong(InputError, "--load and --drive-gains", text or "one of them", "both, or none")
     link, values = link_numbers(text, (4, 7, 10), "--load", form)
-    mass, x, y, z, *moments = [*values, *[0.0] * (10 - len(values))]
-    return link, Inertial(mass, np.array([x, y, z]), inertia_matrix(*moments))
+    return link, body_from(Inertial, [*values, *[0.0] * (10 - len(values))])
 
 
 def _lines(gains: DriveGains | None) -> list[str]:

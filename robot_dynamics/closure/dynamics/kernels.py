@@ -19,8 +19,8 @@ from ...formulations.layout import Layout, Recompile, friction_fields, law_value
 from ...inputs import as_floats
 from ...mechanism import Friction
 from ...mechanism.base_parameters import Moments
-from ...mechanism.mechanism import inertia_matrix
-from ...scalar import Array, Floats, array, zeros
+from ...mechanism.mechanism import body_from, body_numbers
+from ...scalar import Array, Floats, zeros
 from .control_model import ClosedModel
 from .platform import platform_links
 from .subsystems import Subsystems
@@ -58,8 +58,8 @@ class ParameterVector:
 
     def values(self, parts: Subsystems) -> Floats:
         """The parameter vector of a mechanism of the same geometry."""
-        I = parts.body.inertia_about_origin
-        body = [parts.body.mass, *parts.body.first_moment, *(I[i, j] for i, j in _ENTRIES)]
+        body = parts.body
+        moments = body_numbers(body.mass, body.first_moment, body.inertia_about_origin)
         tree = parts.legs.mechanism
         laws = [
             x
@@ -67,11 +67,10 @@ class ParameterVector:
             for x in law_values(tree.link(name).joint.friction, fields)
         ]
         legs = self._legs.values(tree)
-        return np.array([*parts.gravity_vector, *body, *laws, *legs], dtype=float)
+        return np.array([*parts.gravity_vector, *moments, *laws, *legs], dtype=float)
 
     def filled(self, p: Array) -> Subsystems:
         """The subsystems with these parameters (size,), of any scalar."""
-        m, hx, hy, hz, *moments = p[3:13]
         tree = self._legs.filled(p[self._before :])
         rest = iter(p[13 : self._before])
         laws = {
@@ -87,12 +86,9 @@ class ParameterVector:
         return replace(
             self._parts,
             gravity_vector=p[:3],
-            body=Moments(m, array([hx, hy, hz]), inertia_matrix(*moments)),
+            body=body_from(Moments, p[3:13]),
             legs=replace(self._parts.legs, mechanism=replace(tree, links=links)),
         )
-
-
-_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 _QUICK = ("at_once", "disagreement", "consistent_torques")

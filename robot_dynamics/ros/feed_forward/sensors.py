@@ -3,53 +3,20 @@
 
 from __future__ import annotations
 
-from ...closure import ClosedChain, SensorMonitor, Verdict
-from ...mechanism import Mechanism
+from ...closure import SensorMonitor, Verdict
 from ...scalar import Floats
 
 
-class Sensors:
-    """Decides which readings of a mechanism's encoders are trusted.
+class Sensors(SensorMonitor):
+    """A `SensorMonitor` that keeps its last verdict, and reports what has changed."""
 
-    q and qd (n_a + n_s,) are those of the actuated joints, followed by the sensed ones.
-
-    Args:
-        mechanism: the robot.
-        tolerance: the closure residual beyond which a reading is not trusted, rad, or fractions of
-            the robot's size.
-        model: solves the configuration.
-
-    Attributes:
-        verdict: the result for the last readings; None: there were none yet.
-    """
-
-    def __init__(self, mechanism: Mechanism, tolerance: float, model: ClosedChain):
-        self._monitor = SensorMonitor(mechanism, threshold=tolerance, model=model)
-        self.verdict: Verdict | None = None
-        self._logged: tuple[str, ...] = ()
-
-    @property
-    def tolerance(self) -> float:
-        """The closure residual beyond which a reading is not trusted, rad, or fractions of the
-        robot's size. May be assigned."""
-        return self._monitor.threshold
-
-    @tolerance.setter
-    def tolerance(self, value: float) -> None:
-        self._monitor.threshold = value
-
-    def use_model(self, model: ClosedChain) -> None:
-        """Use another model of the same mechanism from now on."""
-        self._monitor.model = model
-
-    @property
-    def distrusted(self) -> tuple[str, ...]:
-        """The joints whose readings are ignored."""
-        return self._monitor.distrusted
+    verdict: Verdict | None = None
+    """The result for the last readings; None: there were none yet"""
+    _logged: tuple[str, ...] = ()
 
     def reset(self) -> None:
         """Trust all sensors again, and assume the robot near its home."""
-        self._monitor.reset()
+        super().reset()
         self.verdict = None
 
     def corrected(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
@@ -62,7 +29,7 @@ class Sensors:
         Raises:
             ClosureError: the readings belong to no configuration of the mechanism.
         """
-        self.verdict = self._monitor.update(q, qd)
+        self.verdict = self.update(q, qd)
         return self.verdict.q, self.verdict.qd
 
     def news(self) -> list[tuple[str, str]]:

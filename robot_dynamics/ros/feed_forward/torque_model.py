@@ -166,8 +166,9 @@ class Model:
         self._q, self._qd, self._qdd = np.zeros((3, len(names)))
         self.sensors: Sensors | None = None
         if settings.sensed:
-            tolerance = settings.sensor_tolerance
-            self.sensors = Sensors(self.dynamics.mechanism, tolerance, self._closed)
+            self.sensors = Sensors(
+                self.dynamics.mechanism, threshold=settings.sensor_tolerance, model=self._closed
+            )
         self.moved = spec.moved
         # all joints are read, driven and published, in the kernel's own order
         self._is_plain = (
@@ -201,8 +202,8 @@ class Model:
             self.dynamics.closed.reset(previous.dynamics.closed.last)
         if self.sensors is not None and previous.sensors is not None:
             self.sensors = previous.sensors
-            self.sensors.use_model(self._closed)
-            self.sensors.tolerance = self.spec.settings.sensor_tolerance
+            self.sensors.model = self._closed
+            self.sensors.threshold = self.spec.settings.sensor_tolerance
 
     def assume_home(self) -> None:
         """Assume that a robot with loops is in the assembly mode of its home, whatever its last
