@@ -230,7 +230,7 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
     since, topics._order.problem = topics._owed_since, ""
     with monkeypatch.context() as blocked:
         blocked.setattr(
-            topics._order, "sees", lambda _: setattr(topics._order, "problem", "another")
+            topics._order, "look_for_new", lambda _: setattr(topics._order, "problem", "another")
         )
         topics.watch()
     assert topics._owed is not None
