@@ -23,8 +23,11 @@ from robot_dynamics.identification.closed import (
     ClosedIdentification,
     _on_axes,
     _Problem,
+    _warnings,
     identify_closed,
 )
+from robot_dynamics.identification.doubts import Doubt
+from robot_dynamics.identification.errors import Errors
 from robot_dynamics.identification.files import save
 from robot_dynamics.identification.preparation import even
 from robot_dynamics.mechanism import Friction, Inertial, Joint, Link, Pose, Rotor
@@ -389,10 +392,12 @@ def test_a_motor_with_another_sign_or_unit_is_named_and_not_fitted(name, motor, 
 def test_a_spring_is_no_reason_for_a_factor_and_none_hides_it():
     described, truth = robots("five_bar")
 
+    K = 200.0  # N·m/rad, at rest at home
+
     def sprung(mechanism):
         links = [
             replace(link, joint=replace(link.joint, friction=replace(
-                link.joint.friction, stiffness=20.0, offset=-6.0)))
+                link.joint.friction, stiffness=K, offset=-K * described.home["qa1"])))
             if link.joint.name == "qa1" else link
             for link in mechanism.links
         ]  # fmt: skip
@@ -404,6 +409,23 @@ def test_a_spring_is_no_reason_for_a_factor_and_none_hides_it():
     turned = stream.effort * np.where([name == "qa1" for name in stream.names], -1, 1)
     found = identify_closed(described, Recording("log", (replace(stream, effort=turned),)))
     assert [(each.joint, each.factor) for each in found.doubts] == [("qa1", -1.0)]
+
+
+@pytest.mark.parametrize("kept", ["nothing", "everything"])
+def test_a_motor_that_was_left_out_is_no_reason_to_record_longer(kept):
+    size = np.ones(2)
+    errors = Errors(("a", "b"), 1.0, size, 0.1 * size, 0.3 * size, 0.3 * size, size > 1)
+    doubt = Doubt("a", -1.0, "have the opposite sign", 0.9, 0.1)
+    lines = [*_warnings(kept, errors, errors, (doubt,), {"a": 2.0})]
+    assert lines[0] == doubt.words(2.0)
+    assert "--effort-scale a:-2" in lines[0]
+    if kept == "nothing":
+        assert [line[:2] for line in lines] == ["a:", "b:"]
+        return
+    assert len(lines) == 2
+    assert lines[1].endswith("identify again with the efforts that were excluded scaled")
+    _, line = _warnings(kept, errors, errors, (replace(doubt, sure=False),), {})
+    assert line.endswith("record longer and more varied motion")
 
 
 @pytest.mark.filterwarnings("ignore")

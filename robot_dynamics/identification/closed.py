@@ -570,8 +570,8 @@ class _Problem:
         """Sums by part of the time and motor, to test the efforts' signs and units.
 
         The noise of a motor's efforts is that of a fit to them alone, which has the same error with
-        any factor. The springs' torques have a column, as if their stiffness were unknown, since a
-        factor does not apply to them.
+        any factor. The springs' torques have a column, with a factor known to be 1, since a factor
+        on the efforts does not apply to them.
         """
         A, b = np.concatenate([rows.A, rows.known[..., None]], axis=2), rows.tau
         weights = np.empty_like(b)
@@ -591,8 +591,8 @@ class _Problem:
             if len(rotor.ratios) == 1
         }
         return Evidence(
-            self.motors, *self._sums(A, b, weights), self._references, np.zeros(p),
-            np.full(p - b_size, np.inf), [self._own(name) for name in self.motors], still, gears,
+            self.motors, *self._sums(A, b, weights), self._references, np.eye(p)[-1],
+            np.full(p - b_size, np.inf), [self._own(name) for name in self.motors], still, gears, 1,
         )  # fmt: skip
 
     def _own(self, motor: str) -> NDArray[np.intp]:

@@ -244,7 +244,7 @@ class Evidence:
     bodies: tuple[Floats, ...]
     """P₀ (4, 4) of each described body"""
     expected: Floats
-    """(p,): the described rotors' inertias, otherwise 0"""
+    """(p,): the described rotors' inertias and known factors, otherwise 0"""
     limits: Floats
     """(p - 10 b,), r of the lower bounds -r about the expected values; infinite: unbounded"""
     own: Sequence[NDArray[np.intp]]
@@ -253,6 +253,8 @@ class Evidence:
     """Whether each joint stands still"""
     gears: Mapping[str, float]
     """The described gear ratios"""
+    known: int = 0
+    """The number of parameters, at the end, that are as expected"""
 
 
 def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
@@ -468,7 +470,8 @@ class _Trial:
 
     def _prior(self, information: Floats, references: tuple[Floats, ...] | None = None) -> Prior:
         own = information[self._bodies :]
-        tightness = np.where(own > 0, 1e-9 * own, 1.0)
+        free = np.arange(len(own)) < len(own) - self.evidence.known
+        tightness = np.where(own > 0, np.where(free, 1e-9, 1.0) * own, 1.0)
         bodies, limits = references or self._references, self.evidence.limits
         return Prior(bodies, np.zeros(len(own)), tightness, limits)
 
