@@ -36,7 +36,7 @@ from robot_dynamics.identification.bodies import (
 )
 from robot_dynamics.identification.contacts import Contact, contacts, words
 from robot_dynamics.identification.cutoff import choose
-from robot_dynamics.identification.errors import Errors, Misses
+from robot_dynamics.identification.errors import Errors, SquaredErrors
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET, SLIDING, SLOW
 from robot_dynamics.identification.identified import refuse_nonsense
@@ -760,7 +760,9 @@ def test_a_joint_stands_still_below_a_hundredth_of_a_radian_per_second(sliding):
     )
     slow = SLOW * (SLIDING if sliding else 1.0)
     for rate, still in ((0.99 * slow, True), (1.01 * slow, False)):
-        sums = Misses(np.array([[8.0], [2.0], [2.0], [2.0], [2.0 * rate**2]]), np.array([2.0]), 1.0)
+        sums = SquaredErrors(
+            np.array([[8.0], [2.0], [2.0], [2.0], [2.0 * rate**2]]), np.array([2.0]), 1.0
+        )
         assert sums.errors(robot).still.tolist() == [still]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..description.files import writable, write_table
 
 if TYPE_CHECKING:
-    from ..identification.excitation import Excitement
+    from ..identification.excitation import ExcitingMotion
 
 SPACING = 0.05
 """s between waypoints: quintics between them match the Fourier series to 1e-4 rad/s²"""
@@ -20,7 +20,7 @@ ROWS = 100.0
 """Rows of the table per second, Hz"""
 
 
-def save(found: Excitement, out: Path) -> dict[str, Path]:
+def save(found: ExcitingMotion, out: Path) -> dict[str, Path]:
     """Write the motion as YAML, and next to it as a table and a picture.
 
     Args:
@@ -47,7 +47,7 @@ def save(found: Excitement, out: Path) -> dict[str, Path]:
     return {"motion": out, "table": rows, "picture": drawn}
 
 
-def _write_rows(found: Excitement, path: Path) -> None:
+def _write_rows(found: ExcitingMotion, path: Path) -> None:
     """Write a table in the format of recordings: each joint's position, rate, acceleration and the
     effort according to the description."""
     from ..identification.table import column

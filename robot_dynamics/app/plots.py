@@ -15,7 +15,7 @@ from ..errors import BackendError, InputError, wrong
 from ..scalar import Floats
 
 if TYPE_CHECKING:
-    from ..identification.excitation import Excitement
+    from ..identification.excitation import ExcitingMotion
     from .compare import Comparison
     from .demo.record import Track
     from .gears import GearErrors
@@ -341,7 +341,7 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
 
 
 @style()
-def excitation(path: Path, found: Excitement) -> Path:
+def excitation(path: Path, found: ExcitingMotion) -> Path:
     """Draw position, rate, acceleration and effort of every joint as fractions of their limits.
 
     Positions are measured from the middle of the range, so that ±1 is the limit everywhere;

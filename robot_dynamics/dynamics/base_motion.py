@@ -75,8 +75,8 @@ class BaseMotion:
         if self.rotation is not None:
             object.__setattr__(self, "rotation", _rotation(self.rotation))
         if self.specific_force is not None:
-            pushed = self.linear_acceleration is not NONE and np.any(self.linear_acceleration)
-            if self.rotation is not None or pushed:
+            accelerated = self.linear_acceleration is not NONE and np.any(self.linear_acceleration)
+            if self.rotation is not None or accelerated:
                 raise wrong(
                     InputError, "specific_force", "rotation or linear_acceleration as well",
                     "neither: an accelerometer measures both",

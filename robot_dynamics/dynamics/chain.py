@@ -186,7 +186,7 @@ class Chain(ABC):
         with self.lock:
             return self.at(q, regular=True).state(qd, qdd, self.mechanism.joint_names)
 
-    def pushed(
+    def under_wrenches(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
     ) -> Floats:
         """The torques with external wrenches, tau = … - Σ Jᵀ w."""

@@ -237,7 +237,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
                 # it depends only on the links' positions
                 tau = tau - chain.wrench_torques(q, acting, "base")
         elif acting:
-            tau = chain.pushed(q, qd, qdd, acting)
+            tau = chain.under_wrenches(q, qd, qdd, acting)
         elif out is not None and chain.closed is None:
             return chain.torques(q, qd, qdd, out=out)
         else:

@@ -114,11 +114,11 @@ class Tree:
 
         n = len(self.chain.joint_names)
 
-        def pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
+        def joint_torques(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
             return array(self.chains.form.places.jacobian(mechanism, link, q).T @ wrench)
 
         sizes = (self.chain.positions, 6)
-        kernel = self._of_link("wrench", pushed, (n,), link, ("q", "wrench"), sizes)
+        kernel = self._of_link("wrench", joint_torques, (n,), link, ("q", "wrench"), sizes)
         return kernel.call(q, wrench)
 
     def _of_link(

@@ -106,7 +106,7 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
 
 
 @dataclass(frozen=True)
-class Swayed:
+class FilterFault:
     """A joint whose torque is predicted far better with a slower filter."""
 
     joint: str
@@ -134,7 +134,7 @@ class Swayed:
         )
 
 
-def swayed(unknowns: Columns, raw: Even, used: float | None) -> Iterator[Swayed]:
+def filter_faults(unknowns: Columns, raw: Even, used: float | None) -> Iterator[FilterFault]:
     """The joints whose prediction error is far smaller with a slower filter.
 
     Args:
@@ -153,7 +153,7 @@ def swayed(unknowns: Columns, raw: Even, used: float | None) -> Iterator[Swayed]
     for joint, own in zip(raw.joints, missed.T, strict=True):
         if np.isfinite(own).all() and own[0] > TWICE * own.min():
             best = int(own.argmin())
-            yield Swayed(joint, used, float(own[0]), slower[best - 1], float(own[best]))
+            yield FilterFault(joint, used, float(own[0]), slower[best - 1], float(own[best]))
 
 
 def _plateau(errors: Floats) -> tuple[int, int, int]:

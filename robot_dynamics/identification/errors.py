@@ -71,7 +71,7 @@ def _over(error: Floats, torque: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Misses:
+class SquaredErrors:
     """Sums of squared errors; those of several recordings add up."""
 
     squares: Floats
@@ -130,7 +130,7 @@ def compared(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) ->
         yield Compared(each, each.tau - shown, each.tau - modelled, each.unfiltered - after)
 
 
-def misses(part: Prepared, stretches: Iterable[Compared]) -> Misses:
+def squared_errors(part: Prepared, stretches: Iterable[Compared]) -> SquaredErrors:
     """The sums of squared errors of both models over these stretches."""
     n = len(part.joints)
     squares, count = np.zeros((5, n)), np.zeros(n)
@@ -140,4 +140,4 @@ def misses(part: Prepared, stretches: Iterable[Compared]) -> Misses:
         for k, value in enumerate((*differences, each.samples.qd)):
             squares[k] += (np.where(usable, value, 0.0) ** 2).sum(axis=0)
         count += usable.sum(axis=0)
-    return Misses(squares, count, part.duration)
+    return SquaredErrors(squares, count, part.duration)

@@ -115,7 +115,7 @@ class Margins:
 
 
 @dataclass(frozen=True, eq=False)
-class Excitement:
+class ExcitingMotion:
     """The exciting motion, its score and its margins."""
 
     mechanism: Mechanism
@@ -157,7 +157,7 @@ def excite(
     margin: float = 0.1,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
-) -> Excitement:
+) -> ExcitingMotion:
     """Find a motion from rest to rest that excites the robot's parameters within its limits.
 
     Args:
@@ -212,7 +212,7 @@ def excite(
     say("verifying")
     motion = _within_limits(design, found)
     plain = _plain(design, motion)
-    return Excitement(
+    return ExcitingMotion(
         mechanism, mechanism.joint_names, motion, plain,
         _score(design, plain), _score(design, motion), given, design.margins(motion, given),
         design.names, notes,

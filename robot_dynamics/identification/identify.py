@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -19,10 +20,9 @@ from . import contacts
 from .band import Band, Needed, Spread, spread
 from .closed import ClosedIdentification, identify_closed
 from .contacts import Contact
-from .cutoff import Swayed
 from .doubts import LITTLE as SUSPECT
 from .doubts import Doubt, doubts, nothing_left, remaining
-from .errors import Errors, Misses
+from .errors import Errors, SquaredErrors
 from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Sum, fleet_at
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
@@ -33,6 +33,7 @@ from .normal_equations import NormalEquations, quietest
 from .per_recording import (
     HELD_OUT,
     Excerpt,
+    FilterTest,
     Judged,
     Judgement,
     MixedTest,
@@ -40,7 +41,6 @@ from .per_recording import (
     Reduction,
     Show,
     StandstillTest,
-    Sway,
     Trace,
     Work,
     ZeroTest,
@@ -236,235 +236,326 @@ def identify(
             0.0 if judges else HELD_OUT, cache if fleet.local else None, position_offset or {},
             motor_efforts=motor_efforts,
         )  # fmt: skip
-        passes = _Passes(fleet, progress)
-        numbered = dict(enumerate(sources))
-        work = replace(work, filters=_filters(passes, work, _few(numbered)))
-        normal, kept, work = _reduced(passes, work, numbered)
-        used = [*kept.values()]
-        joints = used[0].joints
-        progress("fitting")
-        unknowns = work.unknowns(joints)
-        if sprung := frozenset(itertools.compress(joints, normal.pulled)):
-            unknowns = replace(unknowns, sprung=sprung)
-        fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
-        only = {place(each) for each in judges} - {place(each) for each in sources}
-        work = replace(work, wanted=_usual_cutoff(used), judges=frozenset(only))
-        doubtful, mixture = _suspects(passes, work, unknowns, normal, fitting)
-        sure = [each for each in doubtful if each.sure]
-        if sure:
-            normal = _without(passes, work, normal, joints, sure, fitting)
-        with one_blas_thread():
-            found = fit(unknowns, normal)
-        fastest = np.max([each.fastest for each in used], axis=0)
-        found = _at_standstill(passes, work, found, fastest, _few(fitting))
-        model = mechanism_of(found)
-        described, missing = match(mechanism, joints)
-        given = work.effort_scale
-        warned = [*(other_unit(found) if mixture is None else ())]
-        if sure:
-            more = {each.joint: each.factor * given.get(each.joint, 1.0) for each in sure}
-            work = replace(work, effort_scale={**given, **more}, cache=None)
-        unsure = spread(found)
-        judged = _judged(passes, work, fitting, judging, described, model, unsure)
-        driven = [joint for joint in joints if found.drives[joint].driving]
-        sloping = falling(found)
-        doubtful = remaining(
-            [x for x in doubtful if x.sure or x.factor > 0 or x.joint not in sloping],
-            judged[0],
-            driven,
-        )
-        warned += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
-        explained = {each.joint for each in doubtful} if mixture is None else {*joints}
-        swayed = _swayed(passes, work, fitting, judged[0], explained, used)
-        filters = {each.joint: each.words(cutoff is not None) for each in swayed}
-        highest = np.max([each.highest for each in used], axis=0)
-        lowest = np.min([each.lowest for each in used], axis=0)
-        beyond = [*far_off(described, lowest, highest)]
-        beyond += many_turns(described, lowest, highest, judged[0].relative)
-        refuse_nonsense(judged[0], [*mixed_words(mixture), *beyond, *filters.values()])
-        first = judged[0]
-        keeps: Kept = "nothing"
-        if loses(first):
-            progress("the description is better: keeping its bodies")
-            with one_blas_thread():
-                about = about_described_bodies(found)
-            if about is not None:
-                keeps, model, unsure = "bodies", mechanism_of(about), spread(about, bodies=False)
-                judged = _judged(passes, work, fitting, judging, described, model, unsure)
-            if about is None or loses(judged[0]):
-                keeps, model, unsure = "everything", described, spread(found, False, False)
-                judged = _judged(passes, work, fitting, judging, described, model, unsure)
-            else:
-                found = about
-        errors, fitted, traces, others, touched, lacking = judged
-        turned: tuple[Zero, ...] = ()
-        if keeps == "nothing" and mixture is None and all(each.sure for each in doubtful):
-            turned = _zeros(passes, work, found, {k: kept[k].source for k in kept}, fitting)
-        taken: list[Reduced | Judged] = [*used, *others]
-        told = excitation(found)
-        moved = highest - lowest
-        locked = {name: mechanism.home_of(name) for name in missing}
-        return Identification(
-            mechanism=model,
-            described=described,
-            fit=found,
-            errors=errors,
-            fitted=fitted,
-            locked=locked,
-            notes=(
-                *_notes(fleet, locked, taken, work),
-                *(standstill_words(found) if keeps != "everything" else ()),
-            ),
-            warnings=tuple(
-                dict.fromkeys(
-                    [
-                        *mixed_words(mixture),
-                        *beyond,
-                        *warned,
-                        *zero_words(turned, work.position_offset),
-                        *(driving(found) if keeps != "everything" else ()),
-                        *stays(keeps, first, bool(sure)),
-                        *contacts.words(touched),
-                        *passes.left_out,
-                        *filters.values(),
-                        *warnings(told, errors, moved, [*explained, *filters]),
-                        *(
-                            lost(errors, [each.joint for each in sure])
-                            if keeps == "nothing"
-                            else ()
-                        ),
-                    ]
-                )
-            ),
-            cutoffs={each.source: each.cutoff for each in taken},
-            choices={each.source: each.choice for each in taken if each.choice is not None},
-            duration=fitted.duration,
-            traces=traces,
-            excitation=told,
-            source=source,
-            band=Band(unknowns, unsure, lacking.residual(unsure.sigma)),
-            kept=keeps,
-            contacts=touched,
-            doubts=doubtful,
-            mixed=mixture if isinstance(mixture, Mixed) else None,
-            mounting=mixture if isinstance(mixture, Mounting) else None,
-            zeros=turned,
-        )
+        found = _identified(_Run.of(_Passes(fleet, progress), work, sources, judges))
+        return replace(found, source=source, notes=(*fleet.notes, *found.notes))
 
 
-def _without(
-    passes: _Passes,
-    work: Work,
-    normal: NormalEquations,
-    joints: tuple[str, ...],
-    doubtful: Sequence[Doubt],
-    recordings: Mapping[int, Source],
-) -> NormalEquations:
-    """The normal equations recomputed without the doubtful efforts, so that these do not affect the
-    samples' weights either.
-
-    Raises:
-        RecordingError: no efforts are left.
-    """
-    if not normal.without([joints.index(each.joint) for each in doubtful]).count.any():
-        raise RecordingError(nothing_left(doubtful, work.effort_scale), name="recording")
-    excluded = frozenset(each.joint for each in doubtful)
-    return _reduced(passes, work, recordings, excluded)[0]
-
-
-def _suspects(
-    passes: _Passes,
-    work: Work,
-    unknowns: Unknowns,
-    normal: NormalEquations,
-    recordings: Mapping[int, Source],
-) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
-    """(joints whose efforts need a factor; columns that are mixed up in the first recording, or how
-    the base appears to be mounted in it). If there are any of the latter, the former are empty:
-    they make efforts look as if they needed factors."""
+def _identified(run: _Run) -> Identification:
+    """The identification of an open chain."""
+    doubtful, mixture = run.suspects()
+    sure = [each for each in doubtful if each.sure]
+    given = run.work.effort_scale
+    if sure:
+        run = run.without(sure)
     with one_blas_thread():
-        doubtful, missed = doubts(unknowns, normal, work.effort_scale)
-    if missed <= SUSPECT:
-        return doubtful, None
-    factors = {each.joint: each.factor for each in doubtful}
-    test = MixedTest(work, unknowns.joints, unknowns.sprung, factors)
-    first = min(recordings)
-    for _, found in passes.over("exchanging columns of", test, {first: recordings[first]}, False):
-        if found is not None:
-            return (), found
-    return doubtful, None
-
-
-def _swayed(
-    passes: _Passes,
-    work: Work,
-    recordings: Mapping[int, Source],
-    errors: Errors,
-    explained: set[str],
-    used: Sequence[Reduced],
-) -> tuple[Swayed, ...]:
-    """The joints whose large errors are mostly the filter's fault."""
-    much = {
-        joint: error
-        for joint, error in zip(errors.joints, errors.relative, strict=True)
-        if error > LITTLE and joint not in explained
-    }
-    if not much:
-        return ()
-    first = min(recordings)
-    sway = Sway(work, errors.joints, used[0].cutoff)
-    found = passes.over("trying filters on", sway, {first: recordings[first]}, needed=False)
-    return tuple(
-        each
-        for _, some in found
-        for each in some
-        if each.joint in much and 2 * each.missed > much[each.joint]
+        found = fit(run.unknowns, run.normal)
+    found = run.at_standstill(found)
+    if sure:
+        run = run.scaled(sure)
+    first = run.judged(mechanism_of(found), spread(found))
+    doubtful = _remaining(doubtful, found, first.errors)
+    explained = {each.joint for each in doubtful} if mixture is None else {*run.joints}
+    filters = run.filters_at_fault(first.errors, explained)
+    suspect = [
+        *mixed_words(mixture),
+        *far_off(run.described, run.lowest, run.highest),
+        *many_turns(run.described, run.lowest, run.highest, first.errors.relative),
+    ]
+    refuse_nonsense(first.errors, [*suspect, *filters.values()])
+    if mixture is None:
+        suspect += other_unit(found)
+    suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
+    kept, found, outcome = run.never_worse(found, first)
+    off: tuple[Zero, ...] = ()
+    if kept == "nothing" and mixture is None and all(each.sure for each in doubtful):
+        off = run.zeros(found)
+    told = excitation(found)
+    moved = run.highest - run.lowest
+    if kept != "everything":
+        suspect += [*zero_words(off, run.work.position_offset), *driving(found)]
+    suspect += [
+        *stays(kept, first.errors, bool(sure)),
+        *contacts.words(outcome.contacts),
+        *run.passes.left_out,
+        *filters.values(),
+        *warnings(told, outcome.errors, moved, [*explained, *filters]),
+    ]
+    if kept == "nothing":
+        suspect += lost(outcome.errors, [each.joint for each in sure])
+    taken: list[Reduced | Judged] = [*run.used.values(), *outcome.validation]
+    return Identification(
+        mechanism=outcome.model,
+        described=run.described,
+        fit=found,
+        errors=outcome.errors,
+        fitted=outcome.fitted,
+        locked=run.locked,
+        notes=(
+            *_notes(run.locked, taken, run.work),
+            *(standstill_words(found) if kept != "everything" else ()),
+        ),
+        warnings=tuple(dict.fromkeys(suspect)),
+        cutoffs={each.source: each.cutoff for each in taken},
+        choices={each.source: each.choice for each in taken if each.choice is not None},
+        duration=outcome.fitted.duration,
+        traces=outcome.traces,
+        excitation=told,
+        source=None,
+        band=outcome.band(run.unknowns),
+        kept=kept,
+        contacts=outcome.contacts,
+        doubts=doubtful,
+        mixed=mixture if isinstance(mixture, Mixed) else None,
+        mounting=mixture if isinstance(mixture, Mounting) else None,
+        zeros=off,
     )
 
 
-def _at_standstill(
-    passes: _Passes, work: Work, found: Fit, fastest: Floats, recordings: Mapping[int, Source]
-) -> Fit:
-    """The fit, without dry friction at standstill where some of the recordings contradict it."""
-    stepped = Stepped.of(found, fastest)
-    if not stepped.coulomb.any():
-        return found
-    test = StandstillTest(work, mechanism_of(found), stepped)
-    total: Sum[AtRest] = Sum()
-    for _, each in passes.over("testing rests in", test, recordings):
-        total.add(each)
-    return replace(found, standstill=stepped.without_step(found.unknowns.joints, total.value()))
+def _remaining(doubtful: Sequence[Doubt], found: Fit, errors: Errors) -> tuple[Doubt, ...]:
+    """The doubts that the fit does not dispel; efforts that fall with the velocity have no wrong
+    sign, but contain something else than a torque."""
+    driven = [joint for joint in errors.joints if found.drives[joint].driving]
+    sloping = falling(found)
+    told = [each for each in doubtful if each.sure or each.factor > 0 or each.joint not in sloping]
+    return remaining(told, errors, driven)
 
 
-def _zeros(
-    passes: _Passes,
-    work: Work,
-    found: Fit,
-    names: Mapping[int, str],
-    recordings: Mapping[int, Source],
-) -> tuple[Zero, ...]:
-    """What some of the recordings say about the joints' zeros; which ones are used does not depend
-    on their order."""
-    order = sorted(names, key=lambda k: names[k])
-    few = {k: recordings[k] for k in order[:: -(-len(order) // RECORDINGS)]}
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """A model, and how it predicts the recordings."""
 
-    def sums(at: Linearised) -> ZeroEquations | None:
-        total: Sum[ZeroEquations] = Sum()
-        some = False
-        for _, each in passes.over("testing zeros in", ZeroTest(work, at), few, needed=False):
+    model: Mechanism
+    unsure: Spread
+    errors: Errors
+    """On held-out motion"""
+    fitted: Errors
+    """On the motion used for the fit"""
+    traces: tuple[Trace, ...]
+    validation: tuple[Judged, ...]
+    """On the recordings given for validation"""
+    contacts: tuple[Contact, ...]
+    needed: Needed
+    """The width that the prediction band needs on held-out motion"""
+
+    def band(self, unknowns: Unknowns) -> Band:
+        """The prediction band of measured torques about the model's."""
+        return Band(unknowns, self.unsure, self.needed.residual(self.unsure.sigma))
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """The usable recordings of an identification, and what they are reduced to."""
+
+    passes: _Passes
+    work: Work
+    unknowns: Unknowns
+    normal: NormalEquations
+    fitting: Mapping[int, Source]
+    used: Mapping[int, Reduced]
+    """Summaries of the recordings that are fitted"""
+    judging: Mapping[int, Source]
+    """Recordings given for validation"""
+
+    @classmethod
+    def of(
+        cls, passes: _Passes, work: Work, sources: Sequence[Source], judges: Sequence[Source]
+    ) -> _Run:
+        """Read and reduce all recordings that are fitted.
+
+        Raises:
+            RecordingError: none can be used.
+        """
+        numbered = dict(enumerate(sources))
+        work = replace(work, filters=_filters(passes, work, _few(numbered)))
+        normal, used, work = _reduced(passes, work, numbered)
+        passes.progress("fitting")
+        joints = next(iter(used.values())).joints
+        unknowns = work.unknowns(joints)
+        if sprung := frozenset(itertools.compress(joints, normal.pulled)):
+            unknowns = replace(unknowns, sprung=sprung)
+        only = {place(each) for each in judges} - {place(each) for each in sources}
+        wanted = _usual_cutoff([*used.values()])
+        work = replace(work, wanted=wanted, judges=frozenset(only))
+        fitting = {k: sources[k] for k in used}
+        return cls(passes, work, unknowns, normal, fitting, used, dict(enumerate(judges)))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self.unknowns.joints
+
+    @cached_property
+    def described(self) -> Mechanism:
+        """The robot as described, with the joints that were not recorded locked."""
+        return match(self.work.mechanism, self.joints)[0]
+
+    @cached_property
+    def locked(self) -> dict[str, float]:
+        missing = match(self.work.mechanism, self.joints)[1]
+        return {name: self.work.mechanism.home_of(name) for name in missing}
+
+    @cached_property
+    def lowest(self) -> Floats:
+        """(n,), rad or m: the smallest positions."""
+        return np.asarray(np.min([each.lowest for each in self.used.values()], axis=0))
+
+    @cached_property
+    def highest(self) -> Floats:
+        return np.asarray(np.max([each.highest for each in self.used.values()], axis=0))
+
+    @property
+    def first(self) -> dict[int, Source]:
+        """The first recording."""
+        k = min(self.fitting)
+        return {k: self.fitting[k]}
+
+    def without(self, doubtful: Sequence[Doubt]) -> _Run:
+        """The same, reduced again without the doubtful efforts, so that these do not affect the
+        samples' weights either.
+
+        Raises:
+            RecordingError: no efforts are left.
+        """
+        places = [self.joints.index(each.joint) for each in doubtful]
+        if not self.normal.without(places).count.any():
+            raise RecordingError(nothing_left(doubtful, self.work.effort_scale), name="recording")
+        excluded = frozenset(each.joint for each in doubtful)
+        normal = _reduced(self.passes, self.work, self.fitting, excluded)[0]
+        return replace(self, normal=normal)
+
+    def scaled(self, doubtful: Sequence[Doubt]) -> _Run:
+        """The same, with the factors of the doubtful efforts applied to whatever is read again."""
+        scale = {**self.work.effort_scale}
+        for each in doubtful:
+            scale[each.joint] = each.factor * scale.get(each.joint, 1.0)
+        return replace(self, work=replace(self.work, effort_scale=scale, cache=None))
+
+    def suspects(self) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
+        """(joints whose efforts need a factor; columns that are mixed up in the first recording, or
+        how the base appears to be mounted in it). If there are any of the latter, the former are
+        empty: they make efforts look as if they needed factors."""
+        with one_blas_thread():
+            doubtful, missed = doubts(self.unknowns, self.normal, self.work.effort_scale)
+        if missed <= SUSPECT:
+            return doubtful, None
+        factors = {each.joint: each.factor for each in doubtful}
+        test = MixedTest(self.work, self.joints, self.unknowns.sprung, factors)
+        for _, found in self.passes.over("exchanging columns of", test, self.first, needed=False):
+            if found is not None:
+                return (), found
+        return doubtful, None
+
+    def at_standstill(self, found: Fit) -> Fit:
+        """The fit, without dry friction at standstill where some of the recordings contradict
+        it."""
+        stepped = Stepped.of(found, np.max([each.fastest for each in self.used.values()], axis=0))
+        if not stepped.coulomb.any():
+            return found
+        test = StandstillTest(self.work, mechanism_of(found), stepped)
+        total: Sum[AtRest] = Sum()
+        for _, each in self.passes.over("testing rests in", test, _few(self.fitting)):
             total.add(each)
-            some = True
-        return total.value() if some else None
+        return replace(found, standstill=stepped.without_step(self.joints, total.value()))
 
-    with one_blas_thread():
-        return zeros(found, sums)
+    def filters_at_fault(self, errors: Errors, explained: set[str]) -> dict[str, str]:
+        """By joint, a line for each whose large error is mostly the filter's fault."""
+        much = {
+            joint: error
+            for joint, error in zip(errors.joints, errors.relative, strict=True)
+            if error > LITTLE and joint not in explained
+        }
+        if not much:
+            return {}
+        test = FilterTest(self.work, errors.joints, next(iter(self.used.values())).cutoff)
+        given = self.work.cutoff is not None
+        return {
+            each.joint: each.words(given)
+            for _, some in self.passes.over("trying filters on", test, self.first, needed=False)
+            for each in some
+            if each.joint in much and 2 * each.missed > much[each.joint]
+        }
+
+    def zeros(self, found: Fit) -> tuple[Zero, ...]:
+        """What some of the recordings say about the joints' zeros; which ones are used does not
+        depend on their order."""
+        order = sorted(self.used, key=lambda k: self.used[k].source)
+        few = {k: self.fitting[k] for k in order[:: -(-len(order) // RECORDINGS)]}
+
+        def sums(at: Linearised) -> ZeroEquations | None:
+            total: Sum[ZeroEquations] = Sum()
+            some = False
+            test = ZeroTest(self.work, at)
+            for _, each in self.passes.over("testing zeros in", test, few, needed=False):
+                total.add(each)
+                some = True
+            return total.value() if some else None
+
+        with one_blas_thread():
+            return zeros(found, sums)
+
+    def never_worse(self, found: Fit, outcome: _Outcome) -> tuple[Kept, Fit, _Outcome]:
+        """(what is kept as described, the fit of the rest, its outcome).
+
+        Args:
+            found: the fit.
+            outcome: its outcome.
+        """
+        if not loses(outcome.errors):
+            return "nothing", found, outcome
+        self.passes.progress("the description is better: keeping its bodies")
+        with one_blas_thread():
+            about = about_described_bodies(found)
+        if about is not None:
+            outcome = self.judged(mechanism_of(about), spread(about, bodies=False))
+            if not loses(outcome.errors):
+                return "bodies", about, outcome
+        return "everything", found, self.judged(self.described, spread(found, False, False))
+
+    def judged(self, model: Mechanism, unsure: Spread) -> _Outcome:
+        """How a model predicts all recordings."""
+        described, judges = self.described, self.judging
+        judgement = Judgement(self.work, described, model, unsure)
+        show = Show(self.work, described.joint_names)
+        lacking: Sum[Needed] = Sum()
+        fitted: Sum[SquaredErrors] = Sum()
+        unseen: Sum[SquaredErrors] = Sum()
+        told: dict[tuple[bool, int], Judged] = {}
+        for judging, some in ((False, self.fitting), (True, judges)):
+            for k, each in self.passes.over("judging", judgement, some):
+                # nothing is held out of the recordings if others are given for validation
+                (unseen if judging else fitted).add(each.seen)
+                if judging or not judges:
+                    lacking.add(each.needed)
+                if not judges:
+                    unseen.add(each.unseen)
+                told[judging, k] = each
+        # the first recording of either kind
+        shown = [
+            (self.fitting, judges)[judging][min(k for other, k in told if other == judging)]
+            for judging in sorted({judging for judging, _ in told})
+        ]
+        traces = [
+            replace(trace, seen=trace.seen and k == 0)
+            for k, some in sorted(self.passes.over("showing", show, dict(enumerate(shown))))
+            for trace in some
+        ]
+        ordered = [each for _, each in sorted(told.items(), key=lambda item: item[0])]
+        return _Outcome(
+            model,
+            unsure,
+            unseen.value().errors(described),
+            fitted.value().errors(described),
+            tuple(traces),
+            tuple(told[key] for key in sorted(told) if key[0]),
+            tuple(contact for each in ordered for contact in each.contacts),
+            lacking.value(),
+        )
 
 
 class _Passes:
     """Applies functions to the recordings, some of which may be unusable."""
 
     def __init__(self, fleet: Fleet, progress: Callable[[str], None]):
-        self._fleet, self._progress = fleet, progress
+        self._fleet, self.progress = fleet, progress
         self.left_out: list[str] = []
 
     def over(
@@ -483,7 +574,7 @@ class _Passes:
         places, faults = [*sources], {}
         if places:
             more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-            self._progress(f"{doing} {name_of(sources[places[0]])}{more}")
+            self.progress(f"{doing} {name_of(sources[places[0]])}{more}")
         for done, (k, outcome) in enumerate(self._fleet.map(function, [*sources.values()]), 1):
             place = places[k]
             if isinstance(outcome, RobotDynamicsError):
@@ -491,7 +582,7 @@ class _Passes:
             else:
                 yield place, outcome
             if len(places) > 1:
-                self._progress(f"{doing}: {done} of {len(places)}, {name_of(sources[place])}")
+                self.progress(f"{doing}: {done} of {len(places)}, {name_of(sources[place])}")
         if needed and faults and len(faults) == len(places):
             raise faults[min(faults)]
         self.left_out += [f"left out: {faults[place]}" for place in sorted(faults)]
@@ -594,58 +685,9 @@ def _usual_cutoff(used: Sequence[Reduced]) -> float:
     return cutoffs[(len(cutoffs) - 1) // 2]
 
 
-def _judged(
-    passes: _Passes,
-    work: Work,
-    used: Mapping[int, Source],
-    judges: Mapping[int, Source],
-    described: Mechanism,
-    model: Mechanism,
-    unsure: Spread,
-) -> tuple[Errors, Errors, tuple[Trace, ...], list[Judged], tuple[Contact, ...], Needed]:
-    """(errors on held-out motion, errors on the motion used for the fit, traces, results on the
-    validation recordings, contacts in any recording, the width that the prediction band needs on
-    held-out motion)."""
-    judgement = Judgement(work, described, model, unsure)
-    show = Show(work, described.joint_names)
-    lacking: Sum[Needed] = Sum()
-    fitted: Sum[Misses] = Sum()
-    unseen: Sum[Misses] = Sum()
-    first: dict[bool, int] = {}
-    told: dict[int, Judged] = {}
-    touched: dict[tuple[bool, int], tuple[Contact, ...]] = {}
-    for some, judging in ((used, False), (judges, True)):
-        for k, each in passes.over("judging", judgement, some):
-            # nothing is held out of the recordings if others are given for validation
-            (unseen if judging else fitted).add(each.seen)
-            if judging or not judges:
-                lacking.add(each.needed)
-            if not judges:
-                unseen.add(each.unseen)
-            if judging:
-                told[k] = each
-            touched[judging, k] = each.contacts
-            first[judging] = min(k, first.get(judging, k))
-    shown = [(used, judges)[judging][k] for judging, k in sorted(first.items())]
-    found = [
-        replace(trace, seen=trace.seen and k == 0)
-        for k, traces in sorted(passes.over("showing", show, dict(enumerate(shown))))
-        for trace in traces
-    ]
-    return (
-        unseen.value().errors(described), fitted.value().errors(described), tuple(found),
-        [told[k] for k in sorted(told)],
-        tuple(each for _, some in sorted(touched.items()) for each in some), lacking.value(),
-    )  # fmt: skip
-
-
 def _notes(
-    fleet: Fleet,
-    locked: Mapping[str, float],
-    recordings: Sequence[Reduced | Judged],
-    work: Work,
+    locked: Mapping[str, float], recordings: Sequence[Reduced | Judged], work: Work
 ) -> Iterator[str]:
-    yield from fleet.notes
     alike = sum(each.choice is None for each in recordings)
     if work.filters and alike:
         chose = sum(len(each.members) for each in work.filters)

@@ -17,8 +17,8 @@ from ..errors import RecordingError, listed
 from ..mechanism import Mechanism
 from .band import Needed, Spread, needed
 from .contacts import Contact, contacts
-from .cutoff import Swayed, choose, swayed
-from .errors import Misses, compared, misses
+from .cutoff import FilterFault, choose, filter_faults
+from .errors import SquaredErrors, compared, squared_errors
 from .fleet import located
 from .mixed import Mixed, mixed
 from .motors import at_joints
@@ -228,9 +228,9 @@ class Judged:
     """The errors of the described and the identified model on a recording."""
 
     source: str
-    seen: Misses
+    seen: SquaredErrors
     """On the part used for the fit"""
-    unseen: Misses
+    unseen: SquaredErrors
     needed: Needed
     """On the held-out part if there is one, otherwise on the whole recording"""
     cutoff: float | None
@@ -263,14 +263,14 @@ class Judgement:
         with one_blas_thread():
             lacking = needed(self.spread, self.work.unknowns(prepared.joints), kept)
         return Judged(
-            prepared.source, misses(parts[0], seen), misses(parts[1], unseen), lacking,
-            prepared.cutoff, prepared.choice, prepared.notes,
+            prepared.source, squared_errors(parts[0], seen), squared_errors(parts[1], unseen),
+            lacking, prepared.cutoff, prepared.choice, prepared.notes,
             tuple(contacts(prepared.source, prepared.joints, missed)),
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Sway:
+class FilterTest:
     """Finds the joints of a recording whose errors are due to the filter."""
 
     work: Work
@@ -278,10 +278,10 @@ class Sway:
     cutoff: float | None
     """Hz, the cut-off that was used; None: not filtered"""
 
-    def __call__(self, source: Source) -> tuple[Swayed, ...]:
+    def __call__(self, source: Source) -> tuple[FilterFault, ...]:
         raw, unknowns = self.work.raw(source, self.joints), self.work.unknowns(self.joints)
         with one_blas_thread():
-            return tuple(swayed(unknowns, self.work.usable(raw), self.cutoff))
+            return tuple(filter_faults(unknowns, self.work.usable(raw), self.cutoff))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from ..tables import percent
 from ..tables import table as aligned
 
 if TYPE_CHECKING:
-    from ...identification.excitation import Excitement, Score
+    from ...identification.excitation import ExcitingMotion, Score
 
 
 SHOWN = 5
@@ -143,7 +143,7 @@ def command(
     return Output(OUTPUT.read(found, files=files), _text(found, files))
 
 
-def _text(found: Excitement, files: dict[str, Path]) -> str:
+def _text(found: ExcitingMotion, files: dict[str, Path]) -> str:
     motion, margins = found.motion, found.margins
     efforts = dict(zip(found.joints, margins.effort, strict=True))
     rows = [["", "start", "position", "rate", "acceleration", "effort"]]

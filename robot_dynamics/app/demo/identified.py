@@ -21,7 +21,7 @@ from ...description.files import find
 from ...dynamics import InverseDynamics
 from ...errors import BackendError
 from ...identification import identify
-from ...identification.excitation import Excitement, excite
+from ...identification.excitation import ExcitingMotion, excite
 from ...identification.files import inertial_entry, save
 from ...identification.identified import Identified
 from ...mechanism import Inertial, Mechanism
@@ -131,7 +131,7 @@ def _friction(viscous: float, coulomb: float) -> dict[str, Any]:
 
 
 def record(
-    robot: Mechanism, model: Mechanism, motion: Excitement, demo: Demo, folder: Path
+    robot: Mechanism, model: Mechanism, motion: ExcitingMotion, demo: Demo, folder: Path
 ) -> Path:
     """Record the robot's encoders and currents while it follows a motion.
 
@@ -221,7 +221,7 @@ def write_bag(
             writer.write(topic, (begin + sec) * 1_000_000_000 + nanosec, raw)
 
 
-def _notes(motion: Excitement, found: Identified, files: dict[str, Path]) -> tuple[str, ...]:
+def _notes(motion: ExcitingMotion, found: Identified, files: dict[str, Path]) -> tuple[str, ...]:
     def lines() -> Iterator[str]:
         yield (
             f"exciting motion of {motion.motion.duration:g} s: condition number "

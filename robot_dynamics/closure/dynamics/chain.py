@@ -351,7 +351,7 @@ class ClosedChain:
             if tau is not None:
                 return tau
         tau, q_r = self._carefully(q, qd, qdd)
-        return tau if wrench is None else tau - self._pushed(q_r, wrench)
+        return tau if wrench is None else tau - self._wrench_torques(q_r, wrench)
 
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
         """(the torques (…, n_m), all joints q_r (…, n_r)), with the loops closed only once.
@@ -520,9 +520,9 @@ class ClosedChain:
         Raises:
             ClosureError, InputError: see `torques`.
         """
-        return self._pushed(self.configuration(q), wrench)
+        return self._wrench_torques(self.configuration(q), wrench)
 
-    def _pushed(self, q_r: Floats, wrench: ArrayLike) -> Floats:
+    def _wrench_torques(self, q_r: Floats, wrench: ArrayLike) -> Floats:
         force = as_floats("wrench", wrench)
         if force.ndim == 0 or force.shape[-1] != 6:
             raise wrong(InputError, "wrench", force.shape, "(…, 6): force and moment about P")
@@ -533,8 +533,8 @@ class ClosedChain:
             raise wrong(InputError, "wrench", shapes, "batches that broadcast together") from None
         # F_ext = S Tᵀ J_Cᵀ Q_x
         J_C = self.solver.state(q_r).J_C
-        pushed = self.on_motors(q_r) @ (transposed(J_C) @ force[..., None])
-        return np.asarray(pushed[..., 0])
+        torque = self.on_motors(q_r) @ (transposed(J_C) @ force[..., None])
+        return np.asarray(torque[..., 0])
 
     def disagreement(self, readings: ArrayLike, most: float) -> tuple[Floats, float] | None:
         """How much sensor readings disagree; see `Continuation.disagreement`.

@@ -277,27 +277,27 @@ class Builder:
             RobotDynamicsError: the change is impossible.
         """
         carried = {} if current is None else current.spec.payloads
-        pushed = frozenset[str]() if current is None else current.spec.pushed
+        wrench_links = frozenset[str]() if current is None else current.spec.wrench_links
         if change.kind == "description":
-            return [Draft(change.value, self.settings, carried, pushed)]
+            return [Draft(change.value, self.settings, carried, wrench_links)]
         if change.kind == "parameters":
             settings = self.settings.changed(change.value)
             # a description that was refused may be valid with other parameters
             sources: list[str | Mechanism] = [self._newest] if self._refused else []
             if current is not None:
                 sources.append(current.spec.mechanism)
-            return [Draft(source, settings, carried, pushed) for source in sources]
+            return [Draft(source, settings, carried, wrench_links) for source in sources]
         if current is None:
             raise no_robot()
         mechanism = current.spec.mechanism
         if change.kind == "wrench":
             payloads.check_link(change.value, mechanism)
-            return [Draft(mechanism, self.settings, carried, pushed | {change.value})]
+            return [Draft(mechanism, self.settings, carried, wrench_links | {change.value})]
         link, payload = change.value
         payloads.check_link(link, mechanism)
         kept = {name: each for name, each in carried.items() if name != link}
         added = {} if payload.is_nothing else {link: payload}
-        return [Draft(mechanism, self.settings, kept | added, pushed)]
+        return [Draft(mechanism, self.settings, kept | added, wrench_links)]
 
 
 class _Work:

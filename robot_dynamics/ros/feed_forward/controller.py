@@ -171,7 +171,7 @@ class FeedForward:
         except RobotDynamicsError as error:
             self.tally.refuse("wrench", error)
             return None
-        return link if link in self.wrenches.on and link not in spec.pushed else None
+        return link if link in self.wrenches.on and link not in spec.wrench_links else None
 
     def imu(self, message: Any, now: int) -> None:
         """Handle an Imu of the base."""

@@ -61,7 +61,7 @@ class Draft:
     """URDF text, or the mechanism that is in use"""
     settings: Settings
     payloads: Mapping[str, Inertial] = field(default_factory=dict)
-    pushed: frozenset[str] = frozenset()
+    wrench_links: frozenset[str] = frozenset()
 
     @property
     def is_new(self) -> bool:
@@ -77,7 +77,7 @@ class Draft:
         mechanism = self.source
         if isinstance(mechanism, str):
             mechanism = load_urdf_text(mechanism)
-        return ModelSpec.of(mechanism, self.settings, self.payloads, self.pushed)
+        return ModelSpec.of(mechanism, self.settings, self.payloads, self.wrench_links)
 
 
 class BuildProcess:

@@ -39,7 +39,7 @@ class ModelSpec:
     settings: Settings
     payloads: Mapping[str, Inertial] = field(default_factory=dict)
     """By link"""
-    pushed: frozenset[str] = frozenset()
+    wrench_links: frozenset[str] = frozenset()
     """Links on which wrenches may act"""
 
     @classmethod
@@ -48,19 +48,19 @@ class ModelSpec:
         mechanism: Mechanism,
         settings: Settings,
         payloads: Mapping[str, Inertial],
-        pushed: frozenset[str],
+        wrench_links: frozenset[str],
     ) -> ModelSpec:
-        """A spec with only those payloads and pushed links that exist in the mechanism.
+        """A spec with only those payloads and wrench_links links that exist in the mechanism.
 
         Args:
             mechanism: the robot.
             settings: the settings.
             payloads: by link.
-            pushed: links on which wrenches may act.
+            wrench_links: links on which wrenches may act.
         """
         links = {link.name for link in mechanism.links}
         carried = {k: each for k, each in payloads.items() if k in links}
-        return cls(mechanism, settings, carried, pushed & links)
+        return cls(mechanism, settings, carried, wrench_links & links)
 
     @property
     def moved(self) -> bool:
@@ -78,7 +78,7 @@ class ModelSpec:
         """
         s = self.settings
         mechanism, terms = id(self.mechanism), frozenset(s.terms)
-        around = s.sensed, s.condition_limit, self.moved, self.pushed
+        around = s.sensed, s.condition_limit, self.moved, self.wrench_links
         return mechanism, s.formulation, s.rotors, terms, s.friction_smoothing, around
 
 
@@ -221,7 +221,7 @@ class Model:
             self.corrected(q[self._read], np.zeros_like(q))
             self.at_rest(q[self._read])
             self.sensors.reset()
-        self._wrench_torques(q, dict.fromkeys(self.spec.pushed, np.zeros(6)))
+        self._wrench_torques(q, dict.fromkeys(self.spec.wrench_links, np.zeros(6)))
         self.required_torques(q[self._read], 1.0)
         self.shared(q[self._read], np.zeros(len(self.joints)))
         # batches: for trajectories, and for the last torques from the watchdog's thread
@@ -496,7 +496,7 @@ class Model:
             RobotDynamicsError: the mechanism cannot have this state.
         """
         self._q[self._read] = q
-        ready = {link: each for link, each in wrenches.items() if link in self.spec.pushed}
+        ready = {link: each for link, each in wrenches.items() if link in self.spec.wrench_links}
         return self._wrench_torques(self._q, ready)
 
     def _wrench_torques(self, q: Floats, wrenches: Mapping[str, Floats]) -> Floats:

@@ -110,7 +110,7 @@ class Wrenches:
             RobotDynamicsError: the mechanism cannot have this state.
         """
         self.drop_old(now, settings.max_age)
-        for link in self._unchecked & model.spec.pushed if self._unchecked else ():
+        for link in self._unchecked & model.spec.wrench_links if self._unchecked else ():
             self._unchecked.discard(link)
             if settings.max_acceleration and link in self.on:
                 self._check(link, model, q, settings.max_acceleration)
