@@ -234,10 +234,10 @@ def test_a_description_with_loops_is_never_made_worse():
     np.testing.assert_array_equal(found.errors.identified, found.errors.described)
     assert found.errors.relative.max() < 1.2 * NOISE
     # if the model was not fitted, only the residual on held-out motion is known
-    home = [float(described.home[name]) for name in found.unseen.joints]
+    home = [float(described.home[name]) for name in found.errors.joints]
     _, deviation = found.predict(home, [0.0, 0.0], [50.0, 0.0])
     assert deviation == pytest.approx(found.band.residual)
-    assert deviation == pytest.approx(found.unseen.identified, rel=0.1)
+    assert deviation == pytest.approx(found.errors.identified, rel=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +264,7 @@ def test_efforts_of_other_motion_lie_in_the_band(short):
 @pytest.mark.filterwarnings("ignore")
 def test_the_band_widens_where_the_recording_says_little(short):
     truth, found = short
-    home = np.array([float(truth.home[name]) for name in found.unseen.joints])
+    home = np.array([float(truth.home[name]) for name in found.errors.joints])
     nothing, far = np.zeros(2), np.full(2, 200.0)
     (near, still), (_, fast) = (found.predict(home, nothing, x) for x in (nothing, far))
     assert near.shape == still.shape == (2,)
@@ -324,7 +324,7 @@ def test_with_no_recording_to_validate_a_part_of_each_is_held_out():
     described, truth = robots("five_bar")
     few = Recording("few", (log(truth, 0.12, 1).streams[0].rows(slice(0, 500)),))
     one, other = (rd.identify(described, few, validate=each, cutoff=20.0) for each in (None, []))
-    np.testing.assert_array_equal(one.unseen.relative, other.unseen.relative)
+    np.testing.assert_array_equal(one.errors.relative, other.errors.relative)
     assert one.parameters == other.parameters
 
 

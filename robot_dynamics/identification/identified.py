@@ -68,11 +68,6 @@ class Identified:
     """Joints whose efforts look like torques times a factor. Efforts that are certainly wrong are
     not fitted, and all errors of such a joint are computed with the factor applied"""
 
-    @property
-    def unseen(self) -> Errors:
-        """Errors on held-out motion: the same as `errors`."""
-        return self.errors
-
     def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
         """Predict the torques that would be measured, unfiltered: (torque, deviation), N·m or N.
 

@@ -180,9 +180,9 @@ def _text(result: Identification | ClosedIdentification, files: Sequence[Path]) 
     lines = [
         f"{result.mechanism.name}: {len(result.parameters)} parameters from "
         f"{result.fitted.duration:.3g} s of motion",
-        f"torque errors on {result.unseen.duration:.3g} s held out of the fit, RMS relative to "
+        f"torque errors on {result.errors.duration:.3g} s held out of the fit, RMS relative to "
         "that of the torque:",
-        *table(_rows(result.unseen)),
+        *table(_rows(result.errors)),
         *_excitation(result),
         *(f"note: {note}" for note in result.notes),
         *(f"warning: {words}" for words in result.warnings),
