@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import multiprocessing
@@ -253,6 +254,51 @@ def test_a_signal_ends_the_processes_too(number, logs, tmp_path):
     assert not is_there(running.pid)
     if number != signal.SIGKILL:  # what a compiler had begun in a process aside
         assert not [*scratch.glob("robot_dynamics_*")]
+
+
+INTERRUPTED = """
+import multiprocessing.context, os, signal, sys, threading
+process, here, seen = multiprocessing.context.SpawnProcess, threading.get_ident(), []
+start, at, which = process.start, sys.argv[1], int(sys.argv[2])
+def interrupt(where):
+    seen.extend([where] * (where == at))
+    if where == at and len(seen) == which:
+        os.kill(os.getpid(), signal.SIGINT)
+def started(self):
+    start(self)
+    interrupt("process")
+def locked(self):
+    self._lock.acquire()
+    caller = sys._getframe(1).f_code.co_filename
+    if threading.get_ident() == here and "concurrent" in caller:
+        interrupt("lock")
+process.start, threading.Condition.__enter__ = started, locked
+if __name__ == "__main__":
+    from robot_dynamics.app.cli import main
+    sys.exit(main(sys.argv[3:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "which"), [("process", 2), ("lock", 1), ("lock", 5), ("lock", 9)]
+)
+def test_an_interrupt_at_a_bad_moment_ends_it_too(where, which, logs, tmp_path):
+    """Otherwise a process is left behind that its pool does not know, or a lock of a future, for
+    which another thread waits forever."""
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    command = [sys.executable, str(script), where, str(which), "identify", ROBOT, "--workers", "2"]
+    with subprocess.Popen(
+        [*command, *logs, "--out", str(tmp_path / "b")],
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            _, said = running.communicate(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+    assert running.returncode == 130, said
+    assert said.rstrip().endswith("robot_dynamics: stopped")
 
 
 def test_no_more_processes_are_started_than_there_are_recordings(logs):

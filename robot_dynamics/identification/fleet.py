@@ -20,12 +20,13 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -52,6 +53,8 @@ SHARES = 2
 that all workers finish at about the same time"""
 MOST = 256
 """Largest number of processes on this machine"""
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command"""
 RETRIES = 2
 """Number of retries after failures that may not be the recording's own, but a disk's or a
 network's"""
@@ -144,8 +147,11 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
         self._results = TemporaryDirectory(prefix="robot_dynamics_")
         self._pool = self._started()
         try:
-            for future in [self._pool.submit(os.getpid) for _ in range(workers)]:
-                future.result()
+            begun: SimpleQueue[Future[int]] = SimpleQueue()
+            for _ in range(workers):
+                self._submit(begun, os.getpid)
+            for _ in range(workers):
+                _result(begun.get())
         except BrokenProcessPool:
             self.__exit__()
             raise BackendError(
@@ -161,6 +167,13 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
             self.workers, multiprocessing.get_context("spawn"), _serves_its_parent
         )
 
+    def _submit(self, done: SimpleQueue[Future[R]], work: Callable[..., R], *of: Any) -> Future[R]:
+        """Submit a task, whose future will be put into `done`."""
+        with _signals_later():
+            future = self._pool.submit(work, *of)
+            future.add_done_callback(done.put)
+            return future
+
     def __exit__(self, *_: object) -> None:
         # tasks that are still running are no longer needed
         for process in [*(getattr(self._pool, "_processes", None) or {}).values()]:
@@ -175,32 +188,59 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
         code = pickle.dumps(function)
         waiting = _Waiting([None] * len(places))
         pending: dict[Future[str], tuple[list[int], ProcessPoolExecutor]] = {}
+        done: SimpleQueue[Future[str]] = SimpleQueue()
         while True:
             while len(pending) < AHEAD * self.workers:
                 batch = waiting.batch(self.workers, alone=not pending)
                 if not batch:
                     break
-                future = self._pool.submit(
-                    _kept_in, self._results.name, code, [places[k] for k in batch]
+                future = self._submit(
+                    done, _kept_in, self._results.name, code, [places[k] for k in batch]
                 )
                 pending[future] = batch, self._pool
             if not pending:
                 return
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                batch, pool = pending.pop(future)
-                try:
-                    file = Path(future.result())
-                    results = pickle.loads(file.read_bytes())  # noqa: S301  from our own process
-                    file.unlink()
-                    yield from zip(batch, results, strict=True)
-                except BrokenProcessPool:
-                    # all pending tasks are lost with the process that died
-                    if pool is self._pool:
-                        pool.shutdown()
-                        self._pool = self._started()
-                    if not waiting.failed(batch, 0):
-                        name = name_of(places[batch[0]])
-                        yield batch[0], RecordingError(f"{name}: {DIED}", name=name)
+            future = done.get()
+            batch, pool = pending.pop(future)
+            try:
+                file = Path(_result(future))
+                results = pickle.loads(file.read_bytes())  # noqa: S301  from our own process
+                file.unlink()
+                yield from zip(batch, results, strict=True)
+            except BrokenProcessPool:
+                # all pending tasks are lost with the process that died
+                if pool is self._pool:
+                    pool.shutdown()
+                    self._pool = self._started()
+                if not waiting.failed(batch, 0):
+                    name = name_of(places[batch[0]])
+                    yield batch[0], RecordingError(f"{name}: {DIED}", name=name)
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Handle signals only at the end. Their exceptions would otherwise leave a lock of a future or
+    a process of a pool behind, for which this process would wait forever when it exits."""
+    came: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in ENDING:
+                if callable(handler := signal.getsignal(number)):
+                    before[number] = handler
+                    signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for each in came:
+            signal.raise_signal(each)
+
+
+def _result(future: Future[R]) -> R:
+    """The result of a future that is done."""
+    with _signals_later():
+        return future.result()
 
 
 def _serves_its_parent() -> None:
