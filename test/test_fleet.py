@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -254,6 +255,15 @@ def test_a_signal_ends_the_processes_too(number, logs, tmp_path):
     assert not is_there(running.pid)
     if number != signal.SIGKILL:  # what a compiler had begun in a process aside
         assert not [*scratch.glob("robot_dynamics_*")]
+
+
+def test_any_thread_may_start_processes(logs):
+    def started() -> dict:
+        with fleet_at(None, 1) as fleet:
+            return dict(fleet.map(length, logs[:1]))
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(started).result() == {0: length(logs[0])}
 
 
 INTERRUPTED = """

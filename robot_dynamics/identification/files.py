@@ -312,14 +312,15 @@ def _parameters(result: Result) -> dict[str, dict[str, float]]:
 
 SUMMARY = record(
     robot=ROBOT.of("mechanism.name"),
-    joints=JOINTS.of("unseen.joints"),
-    errors=record(unseen=_ERRORS, fitted=_ERRORS).of(lambda result: result),
+    joints=JOINTS.of("errors.joints"),
+    errors=record(unseen=_ERRORS.of("errors"), fitted=_ERRORS).of(lambda result: result),
     parameters=_PARAMETER.by_name().of(_parameters),
     kept=TEXT("from the description, as it predicts better: nothing, bodies, everything"),
     unexplained=NULLABLE.listed(
         "N·m or N, by joint: deviation of the efforts that the parameters do not explain"
     ).of("band.residual"),
     cutoff=NULLABLE.by_name("Hz, by recording").of("cutoffs"),
+    doubts=_DOUBT.listed(),
     notes=NOTES,
     warnings=TEXT.listed(),
 )
@@ -330,7 +331,6 @@ OPEN_CHAIN_SUMMARY = record(
     .by_name()
     .of(lambda result: {x: _friction(result.mechanism.joint(x).friction) for x in result.joints}),
     excitation=_EXCITATION,
-    doubts=_DOUBT.listed(),
     zeros=_ZERO.listed(),
     contacts=_CONTACT.listed(),
     weight_of_the_description=NULLABLE.of("fit.gamma"),
