@@ -240,6 +240,77 @@ def test_a_description_with_loops_is_never_made_worse():
     assert deviation == pytest.approx(found.errors.identified, rel=0.1)
 
 
+def with_efforts(recording, change) -> Recording:
+    """The recording with changed efforts (k, n)."""
+    (stream,) = recording.streams
+    return replace(recording, streams=(replace(stream, effort=change(stream.effort)),))
+
+
+def saturated(recording, share: float) -> Recording:
+    """The second motor's efforts do not exceed this share of the largest."""
+
+    def clipped(effort):
+        limit = share * np.abs(effort).max(axis=0) * [np.inf, 1.0]
+        return np.clip(effort, -limit, limit)
+
+    return with_efforts(recording, clipped)
+
+
+def test_efforts_of_a_saturated_motor_do_not_count():
+    described, truth = robots("five_bar")
+    first, *others = (saturated(log(truth, 0.12, seed), 0.5) for seed in (1, 2, 3))
+    found = identify_closed(described, [first, others[0]], validate=log(truth, 0.12, 3))
+    assert found.errors.relative.max() < 1.2 * NOISE
+    assert not found.warnings
+    assert sum("with a saturated motor were left out" in note for note in found.notes) == 2
+    # nor do they where it is judged
+    judged = identify_closed(described, [first, others[0]], validate=others[1])
+    assert judged.errors.relative[1] > 1.2 * NOISE  # of smaller torques
+    assert judged.errors.identified == pytest.approx(found.errors.identified, rel=0.1)
+    assert judged.band.residual == pytest.approx(found.band.residual, rel=0.1)
+    # the other motor's sign is told all the same
+    turned = [
+        with_efforts(each, lambda effort: effort * [-1.0, 1.0]) for each in (first, others[0])
+    ]
+    (doubt,) = identify_closed(described, turned, validate=turned[0]).doubts
+    assert (doubt.joint, doubt.factor, doubt.sure) == ("qa1", -1.0, True)
+
+
+def test_a_motor_whose_effort_never_changes_is_named():
+    described, truth = robots("five_bar")
+    stuck = with_efforts(log(truth, 0.12, 1), lambda effort: effort * [1.0, 0.0] + [0.0, 3.0])
+    with pytest.raises(RecordingError, match=r"^qa2: .* found 0, expected at least 20"):
+        identify_closed(described, stuck)
+
+
+def test_efforts_of_a_motor_at_rest_do_not_count():
+    """Static friction may carry any part of its torque."""
+    described, truth = robots("five_bar")
+    dynamics = rd.InverseDynamics(truth)
+    joints = dynamics.joint_names
+
+    def recorded(seed: int, sticks: float) -> Recording:
+        t, *state = moves(truth, joints, 0.12, seed)
+        # the second motor goes home in a second, and stays there for four
+        s = np.clip(t - 6.0, 0.0, 1.0)
+        share = 1 - s**3 * (10 - 15 * s + 6 * s**2)
+        home = state[0][:1] * [0.0, 1.0]
+        q = np.where([True, False], state[0], home + share[:, None] * (state[0] - home))
+        qd = np.gradient(q, t, axis=0, edge_order=2)
+        qdd = np.gradient(qd, t, axis=0, edge_order=2)
+        tau = dynamics(q, qd, qdd)
+        rests = (t > 7.0)[:, None] * [False, True]
+        tau = tau + sticks * rests
+        return Recording(f"log {seed}", (Stream(joints, t, q, qd, tau),))
+
+    sure, stuck = (
+        identify_closed(described, recorded(1, sticks), validate=recorded(2, 0.0), cutoff=10.0)
+        for sticks in (0.0, 5.0)
+    )
+    for name, value in sure.parameters.items():
+        assert stuck.parameters[name] == pytest.approx(value, rel=1e-6, abs=1e-9)
+
+
 @pytest.fixture(scope="module")
 def short():
     """A fit to very short motion of two motors."""
@@ -375,6 +446,16 @@ def test_a_motor_with_another_sign_or_unit_is_named_and_not_fitted(name, motor, 
     assert [line.split(":")[0] for line in found.warnings] == [motor]
     others = np.array([each != motor for each in found.joints])
     assert found.errors.relative[others].max() < 2 * NOISE
+    # nothing is said about the motor that was left out, and everything about the others
+    _, *states = moves(truth, found.joints, REACH[name], 3, duration=0.1)
+    _, deviation = found.predict(*states)
+    assert np.isnan(deviation[:, ~others]).all()
+    assert (deviation[:, others] > 0).all()
+    told = np.isfinite(np.diag(found.covariance))
+    lost = {key for key, known in zip(found.parameters, told, strict=True) if not known}
+    assert f"{motor}.viscous" in lost
+    assert {key.split(".")[0] for key in lost} & {*found.joints} == {motor}
+    assert np.isfinite(found.covariance[np.ix_(told, told)]).all()
     # its torques are those of the factor, in both sums
     (right,) = log(truth, REACH[name], 1).streams
     size = np.sqrt((right.effort[:, place] ** 2).mean())
@@ -468,7 +549,8 @@ def test_static_friction_of_a_motor_that_stands_still_tells_no_model_from_anothe
     q[:, still], qd[:, still] = float(described.home["qa2"]), 0.0
     qdd = np.gradient(qd, stream.time, axis=0)
     tau = dynamics(q, qd, qdd)[:, [dynamics.actuated_names.index(name) for name in stream.names]]
-    tau[:, still] = 50.0 * np.random.default_rng(0).uniform(-1, 1)
+    rng = np.random.default_rng(0)
+    tau[:, still] = 50.0 * rng.uniform(-1, 1) + rng.normal(size=len(tau))[:, None]
     judge = Recording("judge", (Stream(stream.names, stream.time, q, qd, tau),))
     found = rd.identify(described, log(truth, REACH["five_bar"], 1), validate=judge)
     joints = list(found.errors.joints)

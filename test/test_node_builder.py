@@ -493,18 +493,18 @@ def test_a_model_is_built_once_for_wrenches_on_a_link_and_other_changes_keep_tha
     assert not host.builder.push("link2"), "it is being built"
     assert host.builder.push("tool")
     assert [each.error is None for each in host.settle()][-2:] == [True, False]
-    assert host.model.spec.pushed == {"link2"}
+    assert host.model.spec.wrench_links == {"link2"}
     host.builder.set({"formulation": "lagrange_euler"})
     host.carry("link0", 2.0)
     host.settle()
-    assert host.model.spec.pushed == {"link2"}
+    assert host.model.spec.wrench_links == {"link2"}
     w = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
     q = np.linspace(0.3, 0.7, len(host.model.read))
     assert host.model.wrench_torques({"link2": w}, q).any()
     assert not host.model.wrench_torques({"link1": w}, q).any(), "it has to wait"
     host.builder.describe(TEXTS["heavy"])
     host.settle()
-    assert not host.model.spec.pushed
+    assert not host.model.spec.wrench_links
 
 
 def test_until_it_is_accepted_nothing_of_a_payload_is_in_the_model_that_computes():

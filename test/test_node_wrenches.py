@@ -66,7 +66,7 @@ class Bench(AnyBench):
 
     def build(self, *links: str) -> None:
         old = self.controller.model
-        model = Model(replace(old.spec, pushed=old.spec.pushed | set(links)))
+        model = Model(replace(old.spec, wrench_links=old.spec.wrench_links | set(links)))
         model.continue_from(old)
         self.controller.adopt(model)
 
@@ -252,8 +252,8 @@ def test_wrenches_go_with_the_clock_and_with_their_links():
     bench.push(0.2, "arm", TIP_FORCE)
     spec = bench.controller.model.spec
     bare = rd.load(PENDULUM.replace("tip", "hand"))
-    bench.controller.adopt(Model(type(spec).of(bare, spec.settings, {}, spec.pushed)))
-    assert bench.controller.model.spec.pushed == {"arm"}
+    bench.controller.adopt(Model(type(spec).of(bare, spec.settings, {}, spec.wrench_links)))
+    assert bench.controller.model.spec.wrench_links == {"arm"}
     assert bench.log[1:] == ["wrench on arm, tip dropped: the description is of a different robot"]
     assert not bench.controller.wrenches.on
     bench.controller.release()
@@ -272,7 +272,7 @@ def test_a_link_of_the_same_name_is_another_robots_own():
     spec = bench.controller.model.spec
     assert 'xyz="0 1 0"' in PENDULUM
     turned = rd.load(PENDULUM.replace('xyz="0 1 0"', 'xyz="0 -1 0"'))
-    bench.controller.adopt(Model(type(spec).of(turned, spec.settings, {}, spec.pushed)))
+    bench.controller.adopt(Model(type(spec).of(turned, spec.settings, {}, spec.wrench_links)))
     assert bench.log == ["wrench on tip dropped: the description is of a different robot"]
     bench.accelerate(0.1, 0.0)
     close(bench.state(0.1, 0.4), weight(0.4))

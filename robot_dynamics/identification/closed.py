@@ -147,6 +147,8 @@ class _States:
     tau: Floats
     """Unfiltered: a filter would round the steps of Coulomb friction, which appear in the motor
     torques wherever a passive joint changes direction"""
+    usable: NDArray[np.bool_]
+    """Whether the effort may be used: it is not that of a saturated or resting motor"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +163,8 @@ class _Rows:
     """(k, n): the torques of parameters that are not identified, such as springs"""
     qd: Floats
     """(k, n)"""
+    usable: NDArray[np.bool_]
+    """(k, n): which of the equations hold"""
 
 
 def identify_closed(
@@ -269,8 +273,13 @@ def identify_closed(
         if loses(errors):
             kept, found, parameters = "everything", described, as_described
             errors, shown = _judged(before, before, judges)
-        C = inverted(H)
-        root = root_of(C) if kept == "nothing" else np.zeros((len(x), 0))
+        # nothing determines the friction of a motor whose efforts are not fitted
+        told = np.flatnonzero(np.diag(H) > 0)
+        C = np.diag(np.where(np.diag(H) > 0, 0.0, np.inf))
+        C[np.ix_(told, told)] = inverted(H[np.ix_(told, told)])
+        root = np.zeros((len(x), len(told)))
+        if kept == "nothing":
+            root[told] = root_of(C[np.ix_(told, told)])
         band = _band(ClosedBand(problem, root, sigma), InverseDynamics(found), judges)
         on_fitted, _ = _judged(before, InverseDynamics(found), [states])
     return ClosedIdentification(
@@ -356,8 +365,8 @@ def _band(before: ClosedBand, model: InverseDynamics, judges: Sequence[_States])
     for each in judges:
         residual = each.tau - model(each.q, each.qd, each.qdd)
         variance = before.variance(each.q, each.qd, each.qdd)
-        usable = np.isfinite(residual) & np.isfinite(variance)
-        good = usable.all(axis=1)
+        usable = each.usable & np.isfinite(residual) & np.isfinite(variance)
+        good = np.isfinite(residual).all(axis=1) & np.isfinite(variance).all(axis=1)
         lacking.add(counted(residual[good], variance[good], before.residual, usable[good]))
     return replace(before, residual=lacking.value().residual(before.residual))
 
@@ -366,18 +375,24 @@ def _judged(
     before: InverseDynamics, after: InverseDynamics, judges: Sequence[_States]
 ) -> tuple[Errors, tuple[Shown, ...]]:
     """(errors by motor, the samples used), both of the states in which the loops can be closed."""
-    shown = []
+    shown, believed = [], []
     for each in judges:
         torques = [model(each.q, each.qd, each.qdd) for model in (before, after)]
         good = np.isfinite(torques).all(axis=(0, 2)) & np.isfinite(each.tau).all(axis=1)
         taken = (each.time, each.q, each.qd, each.qdd, each.tau, *torques)
         shown.append(Shown(*(values[good] for values in taken)))
+        believed.append(each.usable[good])
+    usable = np.concatenate(believed)
     whole = [
         np.concatenate([getattr(each, name) for each in shown])
         for name in ("measured", "described", "identified")
     ]
     misses = (whole[0], whole[0] - whole[1], whole[0] - whole[2])
-    torque, described, identified = (np.sqrt((miss**2).mean(axis=0)) for miss in misses)
+    squares = (np.where(usable, miss, 0.0) ** 2 for miss in misses)
+    with np.errstate(invalid="ignore"):  # NaN: no effort of a motor may be used
+        torque, described, identified = (
+            np.sqrt(square.sum(axis=0) / usable.sum(axis=0)) for square in squares
+        )
     duration = sum(each.duration for each in judges)
     names = before.joint_names
     rates = np.concatenate([each.qd for each in shown])
@@ -541,7 +556,7 @@ class _Problem:
             sum(part.duration for part in parts),
             *(
                 np.concatenate([getattr(each, field) for each in taken])
-                for field in ("time", "q", "qd", "qdd", "unfiltered")
+                for field in ("time", "q", "qd", "qdd", "unfiltered", "usable")
             ),
         )
 
@@ -552,15 +567,19 @@ class _Problem:
             RecordingError: there are too few such states.
         """
         Y = self.dynamics.regressor(states.q, states.qd, states.qdd)
-        good = np.isfinite(Y).all(axis=(1, 2)) & np.isfinite(states.tau).all(axis=1)
-        if good.sum() < (least := 10 * len(self.motors)):
-            raise RecordingError(
-                f"samples in motion, with efforts and closed loops: found {good.sum()}, expected "
-                f"at least {least}: record longer",
-                name="recording",
-            )
+        closed = np.asarray(np.isfinite(Y).all(axis=(1, 2)))
+        usable = states.usable & closed.reshape(-1, 1)
+        for motor, count in zip(self.motors, usable.sum(axis=0).tolist(), strict=True):
+            if count < (least := 10 * len(self.motors)):
+                raise RecordingError(
+                    f"{motor}: samples in motion, with closed loops and an effort below its limit: "
+                    f"found {count}, expected at least {least}: record longer",
+                    name="recording",
+                )
+        good = usable.any(axis=1)
         known = Y[good][:, :, self._rest] @ self._known
-        return _Rows(Y[good][:, :, self._columns], states.tau[good], known, states.qd[good])
+        A, tau = Y[good][:, :, self._columns], np.where(usable, states.tau, 0.0)[good]
+        return _Rows(A, tau, known, states.qd[good], usable[good])
 
     def columns(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         """(k, n, p): the regressor's columns of the parameters, by motor."""
@@ -575,11 +594,12 @@ class _Problem:
         """
         A, b = np.concatenate([rows.A, rows.known[..., None]], axis=2), rows.tau
         weights = np.empty_like(b)
-        for j, row in enumerate(b.T):
-            alone = row - A[:, j] @ np.linalg.lstsq(A[:, j], row, rcond=None)[0]
+        for j, usable in enumerate(rows.usable.T):
+            own, row = A[usable, j], b[usable, j]
+            alone = row - own @ np.linalg.lstsq(own, row, rcond=None)[0]
             least = FINEST * float(np.linalg.norm(row))
             noise = max(float(np.linalg.norm(alone)), least, 1e-300) / math.sqrt(len(row))
-            weights[:, j] = 1.0 / (noise**2 * max(1.0, correlation_length(alone)))
+            weights[:, j] = usable / (noise**2 * max(1.0, correlation_length(alone)))
         b_size, p = 10 * len(self.bodies), A.shape[2]
         still = {
             name: stands_still(self.described, name, float((rate**2).sum()), len(rate))
@@ -606,18 +626,19 @@ class _Problem:
         return np.array([self.names.index(name) for name in own if name in self.names], dtype=int)
 
     def fitted(self, rows: _Rows, used: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-        """The robust fit: (x (p,), its Hessian (p, p), the noise's standard deviation (n,)).
+        """The robust fit: (x (p,), its Hessian (p, p), the noise's standard deviation (n,)), the
+        last of which is NaN where the efforts are not used.
 
         Args:
             rows: the equations.
             used: (n,), whether each motor's efforts are used.
         """
-        A, b = rows.A, rows.tau - rows.known
+        A, b = rows.A, np.where(rows.usable, rows.tau - rows.known, 0.0)
         b_size = 10 * len(self.bodies)
         active = np.ones(len(self.names), dtype=bool)
-        level = np.sqrt((b**2).mean(axis=0))
+        level = np.sqrt((b**2).sum(axis=0) / rows.usable.sum(axis=0))
         sigma = 0.1 * np.maximum(level, 1e-9 * max(float(level.max()), 1e-300))
-        weights = np.ones_like(b) * used
+        weights = 1.0 * rows.usable * used
         x = np.zeros(len(self.names))
         H = np.eye(len(x))
         for _ in range(PASSES):
@@ -643,14 +664,19 @@ class _Problem:
             # parameters that were fixed at 0 are as uncertain as if they had been fitted
             H = gram.sum(axis=0)
             H[:b_size, :b_size] = curvature[:b_size, :b_size]
-            residual = b - A @ x
-            spread = SIGMA_OF_MAD * np.median(np.abs(residual), axis=0)
+            residual = np.where(rows.usable, b - A @ x, 0.0)
+            spread = np.array(
+                [
+                    SIGMA_OF_MAD * float(np.median(np.abs(each[usable])))
+                    for each, usable in zip(residual.T, rows.usable.T, strict=True)
+                ]
+            )
             sigma = np.maximum(spread, 1e-7 * np.maximum(level, 1e-300))
             correlated = [max(1.0, correlation_length(each)) for each in residual.T]
-            weights = biweight(residual, sigma) * used / correlated
+            weights = biweight(residual, sigma) * rows.usable * used / correlated
         own = np.arange(b_size, len(x))
         H[own, own] *= 1 + RIDGE
-        return x, H, sigma
+        return x, H, np.where(used, sigma, np.nan)
 
     def _sums(self, A: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """(Aᵀ W A (f, n, p, p), Aᵀ W b (f, n, p), bᵀ W b (f, n)) by fold and motor."""
