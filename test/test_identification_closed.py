@@ -550,7 +550,7 @@ def test_static_friction_of_a_motor_that_stands_still_tells_no_model_from_anothe
     qdd = np.gradient(qd, stream.time, axis=0)
     tau = dynamics(q, qd, qdd)[:, [dynamics.actuated_names.index(name) for name in stream.names]]
     rng = np.random.default_rng(0)
-    tau[:, still] = 50.0 * rng.uniform(-1, 1) + rng.normal(size=len(tau))[:, None]
+    tau[:, still] = 50.0 * rng.uniform(-1, 1) + rng.normal(size=len(tau))
     judge = Recording("judge", (Stream(stream.names, stream.time, q, qd, tau),))
     found = rd.identify(described, log(truth, REACH["five_bar"], 1), validate=judge)
     joints = list(found.errors.joints)
