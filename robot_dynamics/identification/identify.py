@@ -256,14 +256,13 @@ def _identified(run: _Run) -> Identification:
     doubtful = _remaining(doubtful, found, first.errors)
     explained = {each.joint for each in doubtful} if mixture is None else {*run.joints}
     filters = run.filters_at_fault(first.errors, explained)
-    suspect = [
-        *mixed_words(mixture),
-        *far_off(run.described, run.lowest, run.highest),
-        *many_turns(run.described, run.lowest, run.highest, first.errors.relative),
-    ]
+    suspect = [*mixed_words(mixture), *far_off(run.described, run.lowest, run.highest)]
+    unit = [*other_unit(found)]
+    if unit:  # with positions in degrees, bodies are far too light; wheels may turn that far
+        suspect += many_turns(run.described, run.lowest, run.highest, first.errors.relative)
     refuse_nonsense(first.errors, [*suspect, *filters.values()])
     if mixture is None:
-        suspect += other_unit(found)
+        suspect += unit
     suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
     kept, found, outcome = run.never_worse(found, first)
     off: tuple[Zero, ...] = ()

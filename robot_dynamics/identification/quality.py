@@ -185,7 +185,7 @@ def many_turns(
         mechanism: the robot as described.
         lowest: (n,) the smallest positions, rad or m.
         highest: (n,) the largest positions.
-        missed: (n,) the relative torque errors on held-out motion.
+        missed: (n,) the relative torque errors of the model.
     """
     if not (missed > MISSED).any():
         return
@@ -229,7 +229,8 @@ def other_unit(fit: Fit) -> Iterator[str]:
             "all efforts have the opposite sign (--effort-scale JOINT:-1 for every joint), or is "
             "the base mounted differently from the description?"
         )
-    elif not own / FAR_OFF <= other <= FAR_OFF * own:
+    # if gravity agrees, the rest is noise in the accelerations
+    elif not (own / FAR_OFF <= other <= FAR_OFF * own or 1 / FAR_OFF <= gravity <= FAR_OFF):
         yield (
             f"the bodies' torques are {other / own:.2g} times those of the described bodies: are "
             f"the efforts in N·m (forces in N)? --effort-scale converts them"
@@ -240,7 +241,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
 
 def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
     """The factors by which the described bodies' gravity and Coriolis torques come closest to the
-    identified bodies'; 1 where the described ones are 0."""
+    identified bodies'; NaN where the described ones are 0."""
     q, qd, _ = _states(fit)
     zero = np.zeros(q.shape)
     bodies = np.zeros((fit.unknowns.size, 2))
@@ -252,7 +253,7 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
 
     def ratio(both: Floats) -> float:
         own, found = both.T
-        return float(own @ found / (own @ own)) if own.any() else 1.0
+        return float(own @ found / (own @ own)) if own.any() else np.nan
 
     gravity = torques(zero)
     return ratio(gravity), ratio(torques(qd) - gravity)

@@ -60,6 +60,9 @@ SAME = 0.2
 """Change of an offset over its standard deviation below which the iteration has converged"""
 PASSES = 6
 """Largest number of linearisations"""
+MATTERS = 0.03
+"""Fraction by which an offset must reduce the torque errors on held-out parts: imperfections of a
+model hide behind smaller ones"""
 BETTER = 2.0
 """Mean decrease of the squared error on held-out parts, in standard deviations of this mean, beyond
 which the offset improves the prediction"""
@@ -99,7 +102,8 @@ class Zero:
         return (
             f"{self.joint}: its encoder's zero may be off: with {scale * self.offset:+.2f}{unit} "
             f"(± {scale * self.deviation:.2f}{unit}) added to its positions, the "
-            f"torque errors on held-out motion are {100 * self.less:.2g} % smaller. "
+            "torque errors on held-out parts of the fitted motion, relative to their noise, are "
+            f"{100 * self.less:.2g} % smaller. "
             f"Check the zero{', and how the base is mounted' if self.at_base else ''} (the "
             "positions were used as recorded; to correct them: --position-offset "
             f"{self.joint}:{self.offset + given:.4g})"
@@ -255,7 +259,8 @@ def _judged(system: _System, unknowns: Unknowns) -> Iterator[Zero]:
         if zero.told and abs(offset) > max(LEAST, SIGNIFICANT * deviation):
             with_it, without = system.held_out(None), system.held_out(j)
             less = 1.0 - math.sqrt(with_it.sum() / without.sum())
-            zero = replace(zero, less=less, doubtful=better(without - with_it))
+            doubtful = less > MATTERS and better(without - with_it)
+            zero = replace(zero, less=less, doubtful=doubtful)
         yield zero
 
 
