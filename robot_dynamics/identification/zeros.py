@@ -60,9 +60,6 @@ SAME = 0.2
 """Change of an offset over its standard deviation below which the iteration has converged"""
 PASSES = 6
 """Largest number of linearisations"""
-MATTERS = 0.03
-"""Fraction by which an offset must reduce the torque errors on held-out parts: imperfections of a
-model hide behind smaller ones"""
 BETTER = 2.0
 """Mean decrease of the squared error on held-out parts, in standard deviations of this mean, beyond
 which the offset improves the prediction"""
@@ -259,8 +256,7 @@ def _judged(system: _System, unknowns: Unknowns) -> Iterator[Zero]:
         if zero.told and abs(offset) > max(LEAST, SIGNIFICANT * deviation):
             with_it, without = system.held_out(None), system.held_out(j)
             less = 1.0 - math.sqrt(with_it.sum() / without.sum())
-            doubtful = less > MATTERS and better(without - with_it)
-            zero = replace(zero, less=less, doubtful=doubtful)
+            zero = replace(zero, less=less, doubtful=better(without - with_it))
         yield zero
 
 
