@@ -57,7 +57,7 @@ from robot_dynamics.identification.preparation import (
     filtered,
     prepare,
 )
-from robot_dynamics.identification.quality import Excitation, far_off, lost, warnings
+from robot_dynamics.identification.quality import MISSED, Excitation, far_off, lost, warnings
 from robot_dynamics.identification.recording import Recording, Stream
 from robot_dynamics.identification.solve import Prior, inverted, minimise, solved
 from robot_dynamics.identification.unknowns import Unknowns
@@ -888,6 +888,32 @@ def test_many_turns_of_a_joint_without_limits_are_no_fault():
     stream = Stream(robot.joint_names, t.ravel(), q, qd, InverseDynamics(truth)(q, qd, qdd))
     found = rd.identify(robot, Recording("log", (stream,)), cutoff=10.0)
     assert not any("degrees" in words for words in found.warnings)
+
+
+def test_a_joint_that_spins_is_not_in_degrees_only_because_no_model_explains_it():
+    robot = endless(rd.load(ARM))
+    truth = changed(robot, seed=3)
+    t, q, qd, qdd = motion(3, 12.0, 100.0, 1)
+    q[:, 2] += 5 * t.ravel()
+    qd[:, 2] += 5.0
+    tau = InverseDynamics(truth)(q, qd, qdd)
+    push = np.random.default_rng(0).normal(size=tau.shape)
+    stream = Stream(robot.joint_names, t.ravel(), q, qd, tau * (1 + push))
+    found = rd.identify(robot, Recording("log", (stream,)), cutoff=10.0)
+    assert found.errors.relative.max() > MISSED
+    assert not any("degrees" in words for words in found.warnings)
+
+
+def test_inertias_that_are_described_far_too_large_are_no_other_unit():
+    """Gravity agrees, so the efforts are torques in N·m."""
+    robot = rd.load(ARM)
+    links = [
+        replace(link, inertial=replace(link.inertial, inertia=1e3 * link.inertial.inertia))
+        for link in robot.links
+    ]
+    log = recording(changed(robot, seed=3), 12.0, 100.0, noise=0.02)
+    found = rd.identify(replace(robot, links=tuple(links)), log, cutoff=10.0)
+    assert not any("the bodies' torques are" in words for words in found.warnings)
 
 
 def test_options_are_pairs():
