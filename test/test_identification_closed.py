@@ -28,7 +28,7 @@ from robot_dynamics.identification.closed import (
 )
 from robot_dynamics.identification.doubts import Doubt
 from robot_dynamics.identification.errors import Errors
-from robot_dynamics.identification.files import save
+from robot_dynamics.identification.files import save, summary
 from robot_dynamics.identification.preparation import even
 from robot_dynamics.mechanism import Friction, Inertial, Joint, Link, Pose, Rotor
 from robot_dynamics.scalar import rotation_rpy
@@ -443,6 +443,7 @@ def test_a_motor_with_another_sign_or_unit_is_named_and_not_fitted(name, motor, 
     assert (doubt.joint, doubt.sure) == (motor, True)
     assert doubt.factor == pytest.approx(factor, rel=0.2)
     assert why in doubt.why
+    assert [each["joint"] for each in summary(found)["doubts"]] == [motor]
     assert [line.split(":")[0] for line in found.warnings] == [motor]
     others = np.array([each != motor for each in found.joints])
     assert found.errors.relative[others].max() < 2 * NOISE

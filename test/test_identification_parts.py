@@ -879,29 +879,47 @@ def test_bodies_torques_of_the_opposite_sign_are_told():
     assert "is the base mounted differently from the description" in told
 
 
-def test_many_turns_of_a_joint_without_limits_are_no_fault():
-    robot = endless(rd.load(ARM))
-    truth = changed(robot, seed=3)
-    t, q, qd, qdd = motion(3, 12.0, 100.0, 1)
-    q[:, 2] += 5 * t.ravel()
-    qd[:, 2] += 5.0
-    stream = Stream(robot.joint_names, t.ravel(), q, qd, InverseDynamics(truth)(q, qd, qdd))
-    found = rd.identify(robot, Recording("log", (stream,)), cutoff=10.0)
-    assert not any("degrees" in words for words in found.warnings)
+PENDULUM = """<robot name="p"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+      <origin xyz="0.4 0 0"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>
+      </inertial></link><joint name="hinge" type="continuous"><parent link="base"/>
+      <child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
 
 
-def test_a_joint_that_spins_is_not_in_degrees_only_because_no_model_explains_it():
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_many_turns_of_a_joint_without_limits_are_no_fault(spoilt):
+    """Nor are they where no model explains another joint's efforts."""
     robot = endless(rd.load(ARM))
     truth = changed(robot, seed=3)
     t, q, qd, qdd = motion(3, 12.0, 100.0, 1)
     q[:, 2] += 5 * t.ravel()
     qd[:, 2] += 5.0
     tau = InverseDynamics(truth)(q, qd, qdd)
-    push = np.random.default_rng(0).normal(size=tau.shape)
-    stream = Stream(robot.joint_names, t.ravel(), q, qd, tau * (1 + push))
+    tau[:, 0] *= 1 + spoilt * np.random.default_rng(0).normal(size=len(tau))
+    stream = Stream(robot.joint_names, t.ravel(), q, qd, tau)
     found = rd.identify(robot, Recording("log", (stream,)), cutoff=10.0)
-    assert found.errors.relative.max() > MISSED
+    assert (found.errors.relative.max() > MISSED) == spoilt
     assert not any("degrees" in words for words in found.warnings)
+
+
+def test_a_spinning_joint_that_no_model_explains_is_not_refused_for_its_turns():
+    t = np.arange(0.0, 12.0, 0.01)
+    q = (5 * t + np.sin(3 * t))[:, None]
+    qd, qdd = (5 + 3 * np.cos(3 * t))[:, None], -9 * np.sin(3 * t)[:, None]
+    noise = 100.0 * np.random.default_rng(0).normal(size=q.shape)
+    tau = InverseDynamics(rd.load(PENDULUM))(q, qd, qdd) + noise
+    log = Recording("log", (Stream(("hinge",), t, q, qd, tau),))
+    with pytest.raises(RecordingError, match="do not match this robot's torques"):
+        rd.identify(PENDULUM, log, cutoff=10.0)
+
+
+def test_efforts_without_gravity_are_told_at_a_single_joint():
+    """There are no Coriolis torques to compare with."""
+    robot = rd.load(PENDULUM)
+    t, q, qd, qdd = motion(1, 12.0, 100.0, 1)
+    tau = InverseDynamics(replace(robot, gravity=np.zeros(3)))(q, qd, qdd)
+    log = Recording("log", (Stream(robot.joint_names, t.ravel(), q, qd, tau),))
+    told = rd.identify(robot, log, cutoff=10.0).warnings
+    assert any("do the efforts leave gravity out" in words for words in told)
 
 
 def test_inertias_that_are_described_far_too_large_are_no_other_unit():

@@ -167,7 +167,7 @@ def terminable() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    numbers = [signal.SIGTERM, signal.SIGHUP]
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     if threading.current_thread() is not threading.main_thread():
         numbers = []
     # with nohup, SIGHUP stays ignored

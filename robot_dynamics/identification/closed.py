@@ -35,7 +35,7 @@ from ..mechanism.transform import friction_at_joints
 from .band import Needed, counted, root_of
 from .bodies import NAMES, reference
 from .doubts import FINEST, Doubt, Evidence, doubted, nothing_left, remaining
-from .errors import Errors
+from .errors import Errors, SquaredErrors
 from .fit import RIDGE, chosen_weight
 from .fleet import Sum
 from .friction_laws import PLAIN, stands_still
@@ -382,25 +382,15 @@ def _judged(
         taken = (each.time, each.q, each.qd, each.qdd, each.tau, *torques)
         shown.append(Shown(*(values[good] for values in taken)))
         believed.append(each.usable[good])
-    usable = np.concatenate(believed)
-    whole = [
+    tau, described, identified, qd = (
         np.concatenate([getattr(each, name) for each in shown])
-        for name in ("measured", "described", "identified")
-    ]
-    misses = (whole[0], whole[0] - whole[1], whole[0] - whole[2])
-    squares = (np.where(usable, miss, 0.0) ** 2 for miss in misses)
-    with np.errstate(invalid="ignore"):  # NaN: no effort of a motor may be used
-        torque, described, identified = (
-            np.sqrt(square.sum(axis=0) / usable.sum(axis=0)) for square in squares
-        )
+        for name in ("measured", "described", "identified", "qd")
+    )
+    missed = tau - identified
+    values = (tau, tau - described, missed, missed, qd)
     duration = sum(each.duration for each in judges)
-    names = before.joint_names
-    rates = np.concatenate([each.qd for each in shown])
-    still = [
-        stands_still(before.mechanism, name, float((own**2).sum()), len(own))
-        for name, own in zip(names, rates.T, strict=True)
-    ]
-    errors = Errors(names, duration, torque, described, identified, identified, np.array(still))
+    total = SquaredErrors.of(values, np.concatenate(believed), duration)
+    errors = total.errors(before.mechanism, before.joint_names)
     return errors, tuple(shown)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,13 +82,28 @@ class SquaredErrors:
     duration: float
     """s"""
 
-    def errors(self, mechanism: Mechanism) -> Errors:
+    @classmethod
+    def of(
+        cls, values: Sequence[Floats], usable: NDArray[np.bool_], duration: float
+    ) -> SquaredErrors:
+        """The sums over samples (k, n).
+
+        Args:
+            values: five of (k, n), in the order of `squares`.
+            usable: (k, n), which samples count.
+            duration: s.
+        """
+        squares = [(np.where(usable, each, 0.0) ** 2).sum(axis=0) for each in values]
+        return cls(np.array(squares), usable.sum(axis=0), duration)
+
+    def errors(self, mechanism: Mechanism, joints: tuple[str, ...] | None = None) -> Errors:
         """Root mean squares by joint; NaN where nothing was measured.
 
         Args:
             mechanism: the robot.
+            joints: the joints of the columns; None: all of the robot.
         """
-        joints, rates = mechanism.joint_names, self.squares[4]
+        joints, rates = joints or mechanism.joint_names, self.squares[4]
         still = [
             stands_still(mechanism, *each) for each in zip(joints, rates, self.count, strict=True)
         ]
@@ -135,9 +150,8 @@ def squared_errors(part: Prepared, stretches: Iterable[Compared]) -> SquaredErro
     n = len(part.joints)
     squares, count = np.zeros((5, n)), np.zeros(n)
     for each in stretches:
-        usable = each.samples.usable
         differences = (each.samples.tau, each.described, each.identified, each.unfiltered)
-        for k, value in enumerate((*differences, each.samples.qd)):
-            squares[k] += (np.where(usable, value, 0.0) ** 2).sum(axis=0)
-        count += usable.sum(axis=0)
+        own = SquaredErrors.of((*differences, each.samples.qd), each.samples.usable, 0.0)
+        squares += own.squares
+        count += own.count
     return SquaredErrors(squares, count, part.duration)

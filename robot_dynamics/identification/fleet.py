@@ -53,8 +53,6 @@ SHARES = 2
 that all workers finish at about the same time"""
 MOST = 256
 """Largest number of processes on this machine"""
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a command"""
 RETRIES = 2
 """Number of retries after failures that may not be the recording's own, but a disk's or a
 network's"""
@@ -222,10 +220,10 @@ def _signals_later() -> Iterator[None]:
     """Handle signals only at the end. Their exceptions would otherwise leave a lock of a future or
     a process of a pool behind, for which this process would wait forever when it exits."""
     came: list[int] = []
-    before: dict[signal.Signals, Any] = {}
+    before: dict[int, Any] = {}
     try:
         if threading.current_thread() is threading.main_thread():
-            for number in ENDING:
+            for number in map(int, signal.valid_signals()):
                 if callable(handler := signal.getsignal(number)):
                     before[number] = handler
                     signal.signal(number, lambda number, _: came.append(number))
@@ -233,8 +231,8 @@ def _signals_later() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for each in came:
-            signal.raise_signal(each)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _result(future: Future[R]) -> R:

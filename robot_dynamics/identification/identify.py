@@ -49,8 +49,10 @@ from .per_recording import (
 )
 from .prepared_cache import PreparedCache
 from .quality import (
+    FAR_OFF,
     LITTLE,
     Excitation,
+    bodies_scale,
     driving,
     excitation,
     falling,
@@ -256,13 +258,16 @@ def _identified(run: _Run) -> Identification:
     doubtful = _remaining(doubtful, found, first.errors)
     explained = {each.joint for each in doubtful} if mixture is None else {*run.joints}
     filters = run.filters_at_fault(first.errors, explained)
-    suspect = [*mixed_words(mixture), *far_off(run.described, run.lowest, run.highest)]
-    unit = [*other_unit(found)]
-    if unit:  # with positions in degrees, bodies are far too light; wheels may turn that far
-        suspect += many_turns(run.described, run.lowest, run.highest, first.errors.relative)
-    refuse_nonsense(first.errors, [*suspect, *filters.values()])
+    light = bodies_scale(found) < 1 / FAR_OFF  # as with positions in degrees
+    missed = np.where(light, np.inf, first.errors.relative)
+    far = [*far_off(run.described, run.lowest, run.highest)]
+    turns = [*many_turns(run.described, run.lowest, run.highest, missed)]
+    suspect = [*mixed_words(mixture), *far, *turns]
+    # a joint that no model explains may have turned that far all the same
+    causes = suspect if light else [*mixed_words(mixture), *far]
+    refuse_nonsense(first.errors, [*causes, *filters.values()])
     if mixture is None:
-        suspect += unit
+        suspect += other_unit(found)
     suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
     kept, found, outcome = run.never_worse(found, first)
     off: tuple[Zero, ...] = ()
@@ -383,14 +388,18 @@ class _Run:
         return self.unknowns.joints
 
     @cached_property
+    def _matched(self) -> tuple[Mechanism, tuple[str, ...]]:
+        return match(self.work.mechanism, self.joints)
+
+    @property
     def described(self) -> Mechanism:
         """The robot as described, with the joints that were not recorded locked."""
-        return match(self.work.mechanism, self.joints)[0]
+        return self._matched[0]
 
-    @cached_property
+    @property
     def locked(self) -> dict[str, float]:
-        missing = match(self.work.mechanism, self.joints)[1]
-        return {name: self.work.mechanism.home_of(name) for name in missing}
+        """rad or m: where these joints are locked, by name."""
+        return {name: self.work.mechanism.home_of(name) for name in self._matched[1]}
 
     @cached_property
     def lowest(self) -> Floats:

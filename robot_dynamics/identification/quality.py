@@ -187,11 +187,14 @@ def many_turns(
         highest: (n,) the largest positions.
         missed: (n,) the relative torque errors of the model.
     """
-    if not (missed > MISSED).any():
-        return
-    for name, low, high in zip(mechanism.joint_names, lowest, highest, strict=True):
+    for name, low, high, error in zip(mechanism.joint_names, lowest, highest, missed, strict=True):
         joint = mechanism.joint(name)
-        if joint.turns and None in (joint.ends.lower, joint.ends.upper) and high - low > TURNS:
+        if (
+            error > MISSED
+            and joint.turns
+            and None in (joint.ends.lower, joint.ends.upper)
+            and high - low > TURNS
+        ):
             yield (
                 f"{name}: torques are not explained, and its positions go from {low:.3g} to "
                 f"{high:.3g}, over {(high - low) / (2 * np.pi):.2g} turns: are they in degrees? "
@@ -209,7 +212,6 @@ def other_unit(fit: Fit) -> Iterator[str]:
     if fit.unknowns.payload is not None:
         return
     described = np.concatenate([numbers(P) for P in fit.unknowns.references()])
-    block = len(described)
     gravity, coriolis = _ratios(fit, described)
     if abs(gravity) < WEIGHTLESS * coriolis:
         yield (
@@ -220,28 +222,36 @@ def other_unit(fit: Fit) -> Iterator[str]:
             "(for a URDF, in a YAML file next to it), or the bodies are distorted to cancel it"
         )
         return
-    # the factor by which the described bodies' torques come closest to the identified bodies'
-    seen = fit.information[:block, :block] @ described
-    own, other = float(described @ seen), float(fit.x[:block] @ seen)
-    if other < 0:
+    scale = bodies_scale(fit)
+    if scale < 0:
         yield (
-            f"the bodies' torques are {other / own:.2g} times those of the described bodies: do "
+            f"the bodies' torques are {scale:.2g} times those of the described bodies: do "
             "all efforts have the opposite sign (--effort-scale JOINT:-1 for every joint), or is "
             "the base mounted differently from the description?"
         )
     # if gravity agrees, the rest is noise in the accelerations
-    elif not (own / FAR_OFF <= other <= FAR_OFF * own or 1 / FAR_OFF <= gravity <= FAR_OFF):
+    elif not any(1 / FAR_OFF <= each <= FAR_OFF for each in (scale, gravity)):
         yield (
-            f"the bodies' torques are {other / own:.2g} times those of the described bodies: are "
+            f"the bodies' torques are {scale:.2g} times those of the described bodies: are "
             f"the efforts in N·m (forces in N)? --effort-scale converts them"
-            f"{_at_motors(fit.unknowns, own / other if other else 0.0)}; or are the described "
+            f"{_at_motors(fit.unknowns, 1 / scale if scale else 0.0)}; or are the described "
             "masses placeholders?"
         )
 
 
+def bodies_scale(fit: Fit) -> float:
+    """The factor by which the described bodies' torques come closest to the identified bodies' in
+    the recorded motion; 1 if there is no such motion."""
+    described = np.concatenate([numbers(P) for P in fit.unknowns.references()])
+    block = len(described)
+    seen = fit.information[:block, :block] @ described
+    own, other = float(described @ seen), float(fit.x[:block] @ seen)
+    return other / own if own > 0 else 1.0
+
+
 def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
     """The factors by which the described bodies' gravity and Coriolis torques come closest to the
-    identified bodies'; NaN where the described ones are 0."""
+    identified bodies'. If the described ones are 0: NaN for gravity, otherwise 1."""
     q, qd, _ = _states(fit)
     zero = np.zeros(q.shape)
     bodies = np.zeros((fit.unknowns.size, 2))
@@ -251,12 +261,12 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
         rows = Rows(fit.unknowns, Samples.without_efforts(q, qd, zero))
         return np.concatenate([rows.model(j, bodies) for j in range(q.shape[1])])
 
-    def ratio(both: Floats) -> float:
+    def ratio(both: Floats, unknown: float) -> float:
         own, found = both.T
-        return float(own @ found / (own @ own)) if own.any() else np.nan
+        return float(own @ found / (own @ own)) if own.any() else unknown
 
     gravity = torques(zero)
-    return ratio(gravity), ratio(torques(qd) - gravity)
+    return ratio(gravity, np.nan), ratio(torques(qd) - gravity, 1.0)
 
 
 def _at_motors(unknowns: Unknowns, factor: float) -> str:

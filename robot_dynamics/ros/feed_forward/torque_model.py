@@ -50,7 +50,7 @@ class ModelSpec:
         payloads: Mapping[str, Inertial],
         wrench_links: frozenset[str],
     ) -> ModelSpec:
-        """A spec with only those payloads and wrench_links links that exist in the mechanism.
+        """A spec with only those payloads and links that exist in the mechanism.
 
         Args:
             mechanism: the robot.
