@@ -167,7 +167,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
 
     def _submit(self, done: SimpleQueue[Future[R]], work: Callable[..., R], *of: Any) -> Future[R]:
         """Submit a task, whose future will be put into `done`."""
-        with _signals_later():
+        with _signals_later(), _without_interrupts():
             future = self._pool.submit(work, *of)
             future.add_done_callback(done.put)
             return future
@@ -233,6 +233,20 @@ def _signals_later() -> Iterator[None]:
             signal.signal(number, handler)
         for number in came:
             signal.raise_signal(number)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """New processes get no SIGINT, at which they would print a traceback while they still import
+    modules."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _result(future: Future[R]) -> R:
