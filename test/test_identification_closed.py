@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 from dataclasses import replace
 
@@ -431,7 +432,9 @@ def test_the_filter_depends_on_no_order_of_motors_and_on_no_held_out_motion():
         ("rrr", "qa3", -1.0, "opposite sign"),
     ],
 )
-def test_a_motor_with_another_sign_or_unit_is_named_and_not_fitted(name, motor, factor, why):
+def test_a_motor_with_another_sign_or_unit_is_named_and_not_fitted(
+    name, motor, factor, why, tmp_path
+):
     described, truth = robots(name)
     (stream,) = log(truth, REACH[name], 1).streams
     effort = stream.effort.copy()
@@ -457,6 +460,10 @@ def test_a_motor_with_another_sign_or_unit_is_named_and_not_fitted(name, motor, 
     assert f"{motor}.viscous" in lost
     assert {key.split(".")[0] for key in lost} & {*found.joints} == {motor}
     assert np.isfinite(found.covariance[np.ix_(told, told)]).all()
+    report.write(found, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "<td>unknown</td>" in page
+    assert not re.search(r"\b(nan|inf)\b", re.sub(r"(?s)<(script|style)\b.*?</\1>", "", page))
     # its torques are those of the factor, in both sums
     (right,) = log(truth, REACH[name], 1).streams
     size = np.sqrt((right.effort[:, place] ** 2).mean())

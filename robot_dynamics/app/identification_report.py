@@ -513,13 +513,17 @@ def _error_table(errors: Errors, wide: Floats) -> str:
     for j, joint in enumerate(errors.joints):
         before, after = errors.relative_described[j], errors.relative[j]
         bars = Html(_bar(after / largest, "after") + _bar(before / largest, "before"))
-        sizes = (f"{each[j]:.3g}" for each in (errors.torque, errors.identified, errors.unfiltered))
-        rows.append([joint, percent(after), percent(before), bars, *sizes, f"± {wide[j]:.3g}"])
+        sizes = (_told(each[j]) for each in (errors.torque, errors.identified, errors.unfiltered))
+        rows.append([joint, percent(after), percent(before), bars, *sizes, _told(wide[j], "± ")])
     words = (
         "Torques in N·m, forces in N. 95 % of the unfiltered efforts lie within the band, for "
         "motion like this."
     )
     return f"{page_table(rows)}<p class='faint'>{words}</p>"
+
+
+def _told(value: float, sign: str = "", digits: int = 3) -> str:
+    return f"{sign}{value:.{digits}g}" if np.isfinite(value) else "unknown"
 
 
 def _bar(share: float, style: str) -> str:
@@ -535,7 +539,7 @@ def _parameter_table(result: Identification | ClosedIdentification) -> str:
     return page_table(
         [head]
         + [
-            [name, f"{before[name]:.4g}", f"{value:.4g}", f"± {deviation:.2g}"]
+            [name, f"{before[name]:.4g}", f"{value:.4g}", _told(deviation, "± ", 2)]
             for (name, value), deviation in numbers
         ]
     )
