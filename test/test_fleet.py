@@ -191,6 +191,27 @@ def test_processes_are_ended_with_the_pass_and_leave_out_what_kills_them(logs):
     assert not own_processes()
 
 
+def kill_one(fleet):
+    """Kill a process, and wait until the pool has noticed, as it does between two tasks or later."""
+    os.kill(min(own_processes()), signal.SIGKILL)
+    end = time.monotonic() + 10
+    while time.monotonic() < end and not fleet._pool._broken:
+        time.sleep(0.01)
+    assert fleet._pool._broken
+
+
+def test_a_process_that_dies_before_the_next_task_is_submitted_loses_nothing(logs):
+    with fleet_at(None, 2) as fleet:
+        outcomes = fleet.map(slow, 12 * [logs[0]])
+        found = dict([next(outcomes)])
+        kill_one(fleet)  # others are pending
+        found.update(outcomes)
+        assert found == dict.fromkeys(range(12), 0)
+        kill_one(fleet)  # nothing is pending
+        assert dict(fleet.map(deadly, logs[:2])) == {0: logs[0], 1: logs[1]}
+    assert not own_processes()
+
+
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
 def test_a_number_of_workers_that_is_none_is_refused(workers, arm, logs):
     with pytest.raises(InputError, match=r"workers: found .*, expected a number of processes"):

@@ -168,9 +168,18 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
     def _submit(self, done: SimpleQueue[Future[R]], work: Callable[..., R], *of: Any) -> Future[R]:
         """Submit a task, whose future will be put into `done`."""
         with _signals_later(), _without_interrupts():
-            future = self._pool.submit(work, *of)
+            try:
+                future = self._pool.submit(work, *of)
+            except BrokenProcessPool:  # a process has died since the last task was submitted
+                self._restart()
+                future = self._pool.submit(work, *of)
             future.add_done_callback(done.put)
             return future
+
+    def _restart(self) -> None:
+        """Replace the processes after one of them has died, and all pending tasks with it."""
+        self._pool.shutdown()
+        self._pool = self._started()
 
     def __exit__(self, *_: object) -> None:
         # tasks that are still running are no longer needed
@@ -206,10 +215,8 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
                 file.unlink()
                 yield from zip(batch, results, strict=True)
             except BrokenProcessPool:
-                # all pending tasks are lost with the process that died
                 if pool is self._pool:
-                    pool.shutdown()
-                    self._pool = self._started()
+                    self._restart()
                 if not waiting.failed(batch, 0):
                     name = name_of(places[batch[0]])
                     yield batch[0], RecordingError(f"{name}: {DIED}", name=name)
