@@ -192,7 +192,7 @@ def test_processes_are_ended_with_the_pass_and_leave_out_what_kills_them(logs):
 
 
 def kill_one(fleet):
-    """Kill a process, and wait until the pool has noticed, as it does between two tasks or later."""
+    """Kill a process, and wait until the pool has noticed."""
     os.kill(min(own_processes()), signal.SIGKILL)
     end = time.monotonic() + 10
     while time.monotonic() < end and not fleet._pool._broken:
