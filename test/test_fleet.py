@@ -33,6 +33,7 @@ from robot_dynamics.identification.fleet import Here, Sum, Workers, _Waiting, fl
 from robot_dynamics.identification.identify import _Passes, _reduced
 from robot_dynamics.identification.per_recording import Reduction, Work
 from robot_dynamics.identification.prepared_cache import PreparedCache
+from robot_dynamics.identification.shared_filter import FEW
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 distributed = pytest.importorskip("distributed", reason="distributed is the fleet's scheduler")
@@ -354,19 +355,32 @@ def test_processes_share_what_one_of_them_has_prepared(arm, logs):
         with fleet_at(None, 1) as fleet:
             (outcome,) = fleet.map(Reduction(work), logs[:1])
         assert not isinstance(outcome[1], Exception)
-        kept = cache.get((logs[0], None))
+        kept = cache.get((logs[0], arm.joint_names, ()))
         assert kept is not None
         assert kept.source == "0.csv"
-        assert cache.get((logs[1], None)) is None
+        assert cache.get((logs[1], arm.joint_names, ())) is None
         # a recording in memory has no name in another process
         copy = pickle.loads(pickle.dumps(cache))
         one, other = Recording("same", ()), Recording("same", ())
-        cache.put((one, None), kept)
-        copy.put((other, None), kept)
-        assert cache.get((one, None)) is not None
-        assert copy.get((one, None)) is None
-        assert cache.get((other, None)) is None
-        assert copy.get((os.path.relpath(logs[0]), None)) is not None
+        cache.put((one, kept.joints, ()), kept)
+        copy.put((other, kept.joints, ()), kept)
+        assert cache.get((one, kept.joints, ())) is not None
+        assert copy.get((one, kept.joints, ())) is None
+        assert cache.get((other, kept.joints, ())) is None
+        assert copy.get((os.path.relpath(logs[0]), kept.joints, ())) is not None
+
+
+@pytest.mark.parametrize("wrong", [1.0, -1.0])
+def test_each_recording_is_prepared_once_for_each_scale_of_its_efforts(wrong, truth, monkeypatch):
+    times, original = [], Work.raw
+    monkeypatch.setattr(Work, "raw", lambda *a: times.append(a[1].source) or original(*a))
+    log = recording(truth, 6.0, 100.0, noise=0.02)
+    (stream,) = log.streams
+    factors = np.where(np.arange(len(stream.names)) == 1, wrong, 1.0)
+    stream = replace(stream, effort=stream.effort * factors)
+    found = identify(truth, replace(log, streams=(stream,)), cutoff=10.0)
+    assert len(found.doubts) == (wrong < 0)
+    assert times == (2 if wrong < 0 else 1) * [log.source]
 
 
 def test_the_order_of_recordings_is_not_seen(arm, logs, alone):
@@ -405,17 +419,18 @@ def test_recordings_that_judge_are_read_by_workers_too(arm, logs, cluster):
 
 def test_memory_is_flat_in_the_number_of_recordings(arm, logs, alone):
     peaks = []
-    for some in (4 * logs[:1], 16 * logs[:1]):
+    for some in ((FEW + 2) * logs[:1], (FEW + 14) * logs[:1]):
         with PreparedCache() as cache:
-            work = Work(arm, None, {}, {}, None, None, 1 / 3, cache)
+            # a large fleet shares its filters
+            work = Work(arm, None, {}, {}, None, 10.0, 1 / 3, cache)
             passes = _Passes(Here(), lambda words: None)
             tracemalloc.start()
             _, kept, _ = _reduced(passes, work, dict(enumerate(some)))
             assert len(kept) == len(some)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-    # 12 recordings more: their normal equations alone are 2.7 MB, their samples as much again
-    assert peaks[1] - peaks[0] < 5e5
+    # 12 recordings more: their normal equations alone are half a megabyte
+    assert peaks[1] - peaks[0] < 2e5
 
 
 def test_what_finds_no_room_on_the_shelf_is_prepared_again(arm, logs, alone, monkeypatch):
@@ -423,12 +438,12 @@ def test_what_finds_no_room_on_the_shelf_is_prepared_again(arm, logs, alone, mon
     assert identify(arm, logs).parameters == alone.parameters
     cache = PreparedCache()
     with cache:
-        cache.put(("small", None), np.zeros(10_000))
-        cache.put(("none left", None), np.zeros(10_000))
-        cache.put(("a little", None), np.zeros(1_000))
-        assert len(cache.get(("small", None))) == 10_000
-        assert len(cache.get(("a little", None))) == 1_000
-        assert cache.get(("none left", None)) is None
+        cache.put(("small", ("j",), ()), np.zeros(10_000))
+        cache.put(("none left", ("j",), ()), np.zeros(10_000))
+        cache.put(("a little", ("j",), ()), np.zeros(1_000))
+        assert len(cache.get(("small", ("j",), ()))) == 10_000
+        assert len(cache.get(("a little", ("j",), ()))) == 1_000
+        assert cache.get(("none left", ("j",), ())) is None
 
 
 def test_joints_that_most_of_the_motion_has_are_fitted_to(arm, truth):

@@ -427,7 +427,7 @@ class _Run:
         if not self.normal.without(places).count.any():
             raise RecordingError(nothing_left(doubtful, self.work.effort_scale), name="recording")
         excluded = frozenset(each.joint for each in doubtful)
-        normal = _reduced(self.passes, self.work, self.fitting, excluded)[0]
+        normal = _reduced(self.passes, self.work, self.fitting, excluded, self.joints)[0]
         return replace(self, normal=normal)
 
     def scaled(self, doubtful: Sequence[Doubt]) -> _Run:
@@ -435,7 +435,7 @@ class _Run:
         scale = {**self.work.effort_scale}
         for each in doubtful:
             scale[each.joint] = each.factor * scale.get(each.joint, 1.0)
-        return replace(self, work=replace(self.work, effort_scale=scale, cache=None))
+        return replace(self, work=replace(self.work, effort_scale=scale))
 
     def suspects(self) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
         """(joints whose efforts need a factor; columns that are mixed up in the first recording, or
@@ -621,6 +621,7 @@ def _reduced(
     work: Work,
     sources: Mapping[int, Source],
     excluded: frozenset[str] = frozenset(),
+    of: tuple[str, ...] | None = None,
 ) -> tuple[NormalEquations, dict[int, Reduced], Work]:
     """The sum of all normal equations, the summaries of the recordings used, and the settings with
     which they were reduced.
@@ -633,6 +634,7 @@ def _reduced(
         work: the settings.
         sources: the recordings.
         excluded: the joints whose efforts are not used.
+        of: the joints to take; None: all that were recorded.
     """
     work = replace(work, quietest={})
     groups: dict[tuple[str, ...], _Group] = {}
@@ -648,7 +650,7 @@ def _reduced(
 
     few = _few(sources)
     rest = {k: each for k, each in sources.items() if k not in few}
-    for group, normal in take(work, None, few, needed=not rest):
+    for group, normal in take(work, of, few, needed=not rest):
         group.first.append(normal)
     if groups:
         joints = _widest(groups)
@@ -657,7 +659,7 @@ def _reduced(
     for joints, group in groups.items():
         for normal in group.first:
             group.total.add(normal.at_least(work.least(joints)))
-    for group, normal in take(work, None, rest, needed=not groups) if rest else ():
+    for group, normal in take(work, of, rest, needed=not groups) if rest else ():
         group.total.add(normal)
     joints = _widest(groups)
     others = {k: sources[k] for other in groups if other != joints for k in groups[other].members}

@@ -25,7 +25,7 @@ from .motors import at_joints
 from .mounting import Mounting
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even, joined
-from .prepared_cache import PreparedCache
+from .prepared_cache import Key, PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter
@@ -119,9 +119,10 @@ class Work:
             source: the recording.
             joints: the joints to take; None: all that were recorded.
         """
-        kept = self.cache.get((source, joints)) if self.cache is not None else None
-        if kept is not None:
-            return kept
+        if self.cache is not None and joints is not None:
+            kept = self.cache.get(self._key(source, joints))
+            if kept is not None:
+                return kept
         raw = self.raw(source, joints)
         if self.cutoff is not None:
             prepared = raw.filtered(checked_cutoff(self.cutoff))
@@ -135,8 +136,11 @@ class Work:
                 choice = choose(self.unknowns(raw.joints), self.usable(raw), wanted)
             prepared = replace(raw.filtered(choice.cutoff), choice=choice)
         if self.cache is not None:
-            self.cache.put((source, joints), prepared)
+            self.cache.put(self._key(source, prepared.joints), prepared)
         return prepared
+
+    def _key(self, source: Source, joints: tuple[str, ...]) -> Key:
+        return source, joints, tuple(sorted(self.effort_scale.items()))
 
     def _shared(self, name: str, raw: Even) -> SharedFilter | None:
         """The filter that this recording shares; None: it chooses its own."""

@@ -15,8 +15,8 @@ from .recording import Recording
 ROOM = 1 << 30
 """Size of the cache in bytes; recordings that do not fit are not kept"""
 
-Key = tuple[str | os.PathLike[str] | Recording, tuple[str, ...] | None]
-"""A recording, and the joints that are taken from it; None: all"""
+Key = tuple[str | os.PathLike[str] | Recording, tuple[str, ...], tuple[tuple[str, float], ...]]
+"""A recording, the joints that are taken from it, and the factors applied to their efforts"""
 
 
 class PreparedCache:
@@ -66,11 +66,11 @@ class PreparedCache:
         return found
 
     def _file(self, key: Key) -> Path | None:
-        source, joints = key
+        source, *rest = key
         if not isinstance(source, Recording):
             name = os.path.abspath(os.path.expanduser(source))
         elif self._is_copy:
             return None
         else:
             name = f"{source.source} {id(source)}"
-        return self._path / hashlib.sha256(repr((name, joints)).encode()).hexdigest()
+        return self._path / hashlib.sha256(repr((name, rest)).encode()).hexdigest()
