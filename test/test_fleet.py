@@ -371,16 +371,22 @@ def test_processes_share_what_one_of_them_has_prepared(arm, logs):
 
 
 @pytest.mark.parametrize("wrong", [1.0, -1.0])
-def test_each_recording_is_prepared_once_for_each_scale_of_its_efforts(wrong, truth, monkeypatch):
+@pytest.mark.parametrize("count", [1, 3])
+def test_each_recording_is_read_once_for_each_scale_of_its_efforts(
+    count, wrong, truth, monkeypatch
+):
     times, original = [], Work.raw
     monkeypatch.setattr(Work, "raw", lambda *a: times.append(a[1].source) or original(*a))
-    log = recording(truth, 6.0, 100.0, noise=0.02)
-    (stream,) = log.streams
-    factors = np.where(np.arange(len(stream.names)) == 1, wrong, 1.0)
-    stream = replace(stream, effort=stream.effort * factors)
-    found = identify(truth, replace(log, streams=(stream,)), cutoff=10.0)
+    logs = []
+    for seed in range(count):
+        log = recording(truth, 6.0, 100.0, seed=seed, noise=0.02)
+        (stream,) = log.streams
+        factors = np.where(np.arange(len(stream.names)) == 1, wrong, 1.0)
+        stream = replace(stream, effort=stream.effort * factors)
+        logs.append(Recording(str(seed), (stream,)))
+    found = identify(truth, logs)
     assert len(found.doubts) == (wrong < 0)
-    assert times == (2 if wrong < 0 else 1) * [log.source]
+    assert sorted(times) == sorted((2 if wrong < 0 else 1) * [log.source for log in logs])
 
 
 def test_the_order_of_recordings_is_not_seen(arm, logs, alone):

@@ -120,10 +120,11 @@ class Work:
             joints: the joints to take; None: all that were recorded.
         """
         if self.cache is not None and joints is not None:
-            kept = self.cache.get(self._key(source, joints))
+            kept: Prepared | None = self.cache.get(self._key(source, joints))
             if kept is not None:
                 return kept
-        raw = self.raw(source, joints)
+        raw = self._read(source) if joints is None else None
+        raw = self.raw(source, joints) if raw is None else raw
         if self.cutoff is not None:
             prepared = raw.filtered(checked_cutoff(self.cutoff))
         elif (shared := self._shared(place(source), raw)) is not None:
@@ -138,6 +139,23 @@ class Work:
         if self.cache is not None:
             self.cache.put(self._key(source, prepared.joints), prepared)
         return prepared
+
+    def excerpt(self, source: Source, share: float) -> Even:
+        """The motion of a recording from which its filter may be chosen. The recording is kept
+        until it is prepared.
+
+        Args:
+            source: the recording.
+            share: how much of it, as a fraction of what is enough.
+        """
+        raw = self.raw(source)
+        if self.cache is not None:
+            self.cache.put(self._key(source, ()), raw)
+        return self.usable(raw).excerpt(share)
+
+    def _read(self, source: Source) -> Even | None:
+        """The recording with all its joints if `excerpt` has read it."""
+        return None if self.cache is None else self.cache.pop(self._key(source, ()))
 
     def _key(self, source: Source, joints: tuple[str, ...]) -> Key:
         return source, joints, tuple(sorted(self.effort_scale.items()))
@@ -195,7 +213,7 @@ class Excerpt:
     """How much of it, as a fraction of what is enough"""
 
     def __call__(self, source: Source) -> Even:
-        return self.work.usable(self.work.raw(source)).excerpt(self.share)
+        return self.work.excerpt(source, self.share)
 
 
 @dataclass(frozen=True, eq=False)

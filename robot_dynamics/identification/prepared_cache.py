@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of prepared recordings on disk, so that later passes do not prepare them again."""
+"""A cache of recordings on disk, so that later passes do not read or prepare them again."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import os
 import pickle
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from .preparation import Prepared
 from .recording import Recording
 
 ROOM = 1 << 30
 """Size of the cache in bytes; recordings that do not fit are not kept"""
 
 Key = tuple[str | os.PathLike[str] | Recording, tuple[str, ...], tuple[tuple[str, float], ...]]
-"""A recording, the joints that are taken from it, and the factors applied to their efforts"""
+"""A recording, the joints that are taken from it (none: it is not yet prepared), and the factors
+applied to their efforts"""
 
 
 class PreparedCache:
-    """Prepared recordings in a temporary folder that is deleted on exit.
+    """Recordings in a temporary folder that is deleted on exit.
 
     A pickled copy, in another process on this machine, uses the same folder. It keeps only
     recordings that are files, since a recording in memory has no name that all processes know.
@@ -42,12 +43,12 @@ class PreparedCache:
     def __getstate__(self) -> dict[str, object]:
         return {"_path": self._path, "_room": self._room, "_is_copy": True}
 
-    def put(self, key: Key, prepared: Prepared) -> None:
-        """Keep a prepared recording under this key if there is room."""
+    def put(self, key: Key, recording: Any) -> None:
+        """Keep a recording, prepared or not, under this key if there is room."""
         path = self._file(key)
         if path is None or path.exists():
             return
-        content = pickle.dumps(prepared)
+        content = pickle.dumps(recording)
         with os.scandir(self._path) as files:
             taken = sum(each.stat().st_size for each in files)
         if taken + len(content) > self._room:
@@ -57,12 +58,19 @@ class PreparedCache:
         unfinished.write_bytes(content)
         unfinished.replace(path)
 
-    def get(self, key: Key) -> Prepared | None:
+    def get(self, key: Key) -> Any:
         """The recording under this key, or None."""
         path = self._file(key)
         if path is None or not path.exists():
             return None
-        found: Prepared = pickle.loads(path.read_bytes())  # noqa: S301  what `put` wrote
+        return pickle.loads(path.read_bytes())  # noqa: S301  what `put` wrote
+
+    def pop(self, key: Key) -> Any:
+        """The recording under this key, which is no longer kept, or None."""
+        found = self.get(key)
+        path = self._file(key)
+        if path is not None:
+            path.unlink(missing_ok=True)
         return found
 
     def _file(self, key: Key) -> Path | None:
