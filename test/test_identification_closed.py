@@ -372,7 +372,7 @@ def test_what_cannot_be_is_one_line():
             identify_closed(described, odd)
     far = np.where(np.arange(len(stream.time))[:, None] % 500 < 450, 0.0, 100.0)
     odd = Recording("odd", (replace(stream, position=stream.position + far),))
-    problem = _Problem(described, rd.InverseDynamics(described))
+    problem = _Problem(described)
     (note,) = problem.check(even(odd, stream.names))
     assert "% of the recorded positions do not close the loops and were left out" in note
     assert [*problem.check(even(good, stream.names))] == []

@@ -46,7 +46,7 @@ from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .quality import large, lost
 from .read import Source, adapted, as_list, at_least_one
-from .recording import Floats
+from .recording import Floats, Recording
 from .shared_filter import SharedFilter, alike, groups
 from .solve import Prior, inverted, minimise
 from .unknowns import body_names, body_size, with_rotors
@@ -107,8 +107,8 @@ class ClosedBand:
 
     problem: _Problem
     root: Floats
-    """(p, c): C = root rootᵀ is the covariance of the fitted parameters; without columns if the
-    description was kept"""
+    """(p, c): C = root rootᵀ is the covariance of the fitted parameters; 0 if the description was
+    kept"""
     residual: Floats
     """s (n,), N·m or N, by motor"""
 
@@ -210,15 +210,8 @@ def identify_closed(
     if not described.loops:
         raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
     fitting = at_least_one(recordings)
-    before = InverseDynamics(described)
-    if before.joint_names != before.actuated_names:
-        raise InputError(
-            f"{described.name}: needs as many motors as degrees of freedom: motors "
-            f"{listed(before.actuated_names)}, independent joints {listed(before.joint_names)}",
-            name=described.name,
-        )
-    problem = _Problem(described, before)
     validating = as_list(validate) if validate is not None else []
+    problem = _Problem(described)
     share = 0.0 if validating else HELD_OUT
     raws: list[tuple[Even, float]] = []
     notes: list[str] = []
@@ -226,14 +219,7 @@ def identify_closed(
         for source in sources:
             recording = adapted(source, topic, rename, effort_scale, position_offset)
             say(f"preparing {recording.source}")
-            lacking = [name for name in before.joint_names if name not in recording.names]
-            if lacking:
-                raise RecordingError(
-                    f"{recording.source}: missing motors: {listed(lacking)}",
-                    name=recording.source,
-                )
-            sliding = [name for name in before.joint_names if described.joint(name).slides]
-            raw = even(recording, before.joint_names, sliding)
+            raw = problem.even(recording)
             notes += problem.check(raw)
             raws.append((raw, held_out))
     if cutoff is None:
@@ -244,67 +230,87 @@ def identify_closed(
             raw.filtered(cutoff if choice is None else choice.cutoff)
             for (raw, _), choice in zip(raws, choices, strict=True)
         ]
-        notes += [f"{each.source}: {note}" for each in every for note in each.notes]
         parts = [each.split(share) for each, (_, share) in zip(every, raws, strict=True)]
         say("fitting")
-        states = problem.states([seen for seen, _ in parts])
+        seen = problem.states([seen for seen, _ in parts])
         judges = [problem.states([unseen]) for _, unseen in parts if unseen.stretches]
-        given = effort_scale or {}
-        rows = problem.rows(states)
-        doubtful, _ = doubted(problem.evidence(rows), given)
-        factors = {each.joint: each.factor for each in doubtful if each.sure}
-        if len(factors) == len(problem.motors):
-            raise RecordingError(nothing_left(doubtful, given), name="recording")
-        used = np.array([name not in factors for name in problem.motors])
-        x, H, sigma = problem.fitted(rows, used)
-        found = problem.mechanism(x)
-        states, *judges = (
-            replace(each, tau=each.tau * [factors.get(name, 1.0) for name in problem.motors])
-            for each in (states, *judges)
-        )
-        errors, shown = _judged(before, InverseDynamics(found), judges)
-        doubtful = remaining(doubtful, errors)
-        refuse_nonsense(errors, [each.words(given.get(each.joint, 1.0)) for each in doubtful])
-        known = dict(zip(before.parameter_names, before.parameters.tolist(), strict=True))
-        as_described = {name: known.get(name, 0.0) for name in problem.names}
-        parameters = dict(zip(problem.names, x.tolist(), strict=True))
-        kept: Kept = "nothing"
-        first = errors
-        if loses(errors):
-            kept, found, parameters = "everything", described, as_described
-            errors, shown = _judged(before, before, judges)
-        # nothing determines the friction of a motor whose efforts are not fitted
-        told = np.flatnonzero(np.diag(H) > 0)
-        C = np.diag(np.where(np.diag(H) > 0, 0.0, np.inf))
-        C[np.ix_(told, told)] = inverted(H[np.ix_(told, told)])
-        root = np.zeros((len(x), len(told)))
-        if kept == "nothing":
-            root[told] = root_of(C[np.ix_(told, told)])
-        band = _band(ClosedBand(problem, root, sigma), InverseDynamics(found), judges)
-        on_fitted, _ = _judged(before, InverseDynamics(found), [states])
+        found = _identified(problem, seen, judges, effort_scale or {})
+    notes += [f"{each.source}: {note}" for each in every for note in each.notes]
+    chosen = zip(every, choices, strict=True)
+    return replace(
+        found,
+        cutoffs={each.source: each.cutoff for each in every},
+        choices={each.source: choice for each, choice in chosen if choice is not None},
+        notes=tuple(dict.fromkeys(notes)),
+        source=None if isinstance(robot, Mechanism) else os.fspath(robot),
+    )
+
+
+def _identified(
+    problem: _Problem, seen: _States, judges: Sequence[_States], given: Mapping[str, float]
+) -> ClosedIdentification:
+    """The identification from prepared motion.
+
+    Args:
+        problem: the parameters to identify.
+        seen: the motion that is fitted.
+        judges: the held-out motion.
+        given: by motor, the factors that were already applied to the efforts.
+
+    Raises:
+        RecordingError: the efforts are not those of this robot.
+    """
+    described, before = problem.described, problem.before
+    rows = problem.rows(seen)
+    doubtful, _ = doubted(problem.evidence(rows), given)
+    factors = {each.joint: each.factor for each in doubtful if each.sure}
+    if len(factors) == len(problem.motors):
+        raise RecordingError(nothing_left(doubtful, given), name="recording")
+    used = np.array([name not in factors for name in problem.motors])
+    x, H, sigma = problem.fitted(rows, used)
+    scale = np.array([factors.get(name, 1.0) for name in problem.motors])
+    seen, *judges = (replace(each, tau=each.tau * scale) for each in (seen, *judges))
+    kept: Kept = "nothing"
+    found, parameters = problem.mechanism(x), x
+    first, shown = _judged(before, InverseDynamics(found), judges)
+    doubtful = remaining(doubtful, first)
+    refuse_nonsense(first, [each.words(given.get(each.joint, 1.0)) for each in doubtful])
+    errors = first
+    C, root = _covariance(H)
+    if loses(first):
+        found, kept, parameters, root = described, "everything", problem.values, 0 * root
+        errors, shown = _judged(before, before, judges)
+    model = InverseDynamics(found)
     return ClosedIdentification(
         mechanism=found,
         described=described,
-        parameters=parameters,
-        described_parameters=as_described,
+        parameters=dict(zip(problem.names, parameters.tolist(), strict=True)),
+        described_parameters=dict(zip(problem.names, problem.values.tolist(), strict=True)),
         covariance=C,
         errors=errors,
-        fitted=on_fitted,
-        cutoffs={each.source: each.cutoff for each in every},
-        choices={
-            each.source: choice
-            for each, choice in zip(every, choices, strict=True)
-            if choice is not None
-        },
+        fitted=_judged(before, model, [seen])[0],
+        cutoffs={},
+        choices={},
         locked={},
-        notes=tuple(dict.fromkeys(notes)),
+        notes=(),
         warnings=(*_warnings(kept, first, errors, doubtful, given),),
-        source=None if isinstance(robot, Mechanism) else os.fspath(robot),
+        source=None,
         kept=kept,
         doubts=doubtful,
         shown=shown,
-        band=band,
+        band=_band(ClosedBand(problem, root, sigma), model, judges),
     )
+
+
+def _covariance(H: Floats) -> tuple[Floats, Floats]:
+    """(C = H⁻¹ (p, p), its root (p, c)); parameters of which nothing is known, such as the friction
+    of a motor whose efforts are not fitted, have an infinite variance and no part in the root."""
+    known = np.flatnonzero(np.diag(H) > 0)
+    C = np.diag(np.where(np.diag(H) > 0, 0.0, np.inf))
+    C[np.ix_(known, known)] = inverted(H[np.ix_(known, known)])
+    root = np.zeros((len(H), len(known)))
+    root[known] = root_of(C[np.ix_(known, known)])
+    return C, root
 
 
 def _warnings(
@@ -430,8 +436,16 @@ class _Problem:
     Joints that spin freely are locked in `whole`, not in the robot as described.
     """
 
-    def __init__(self, described: Mechanism, before: InverseDynamics):
+    def __init__(self, described: Mechanism):
         self.described = described
+        self.before = before = InverseDynamics(described)
+        """As described"""
+        if before.joint_names != before.actuated_names:
+            raise InputError(
+                f"{described.name}: needs as many motors as degrees of freedom: motors "
+                f"{listed(before.actuated_names)}, independent joints {listed(before.joint_names)}",
+                name=described.name,
+            )
         self.whole = whole = _whole(before.mechanism, before.actuated_names)
         self.dynamics = InverseDynamics(whole)
         self.motors = before.actuated_names
@@ -446,6 +460,9 @@ class _Problem:
         rotors = [name for name in columns if name.endswith(".inertia") and name not in taken]
         self.scalars = [*friction, *rotors]
         self.names = [*names, *self.scalars]
+        known = dict(zip(before.parameter_names, before.parameters.tolist(), strict=True))
+        self.values = np.array([known.get(name, 0.0) for name in self.names])
+        """The described values; 0 for friction and rotors that are not described"""
         self._columns = [place[name] for name in self.names]
         self._rest = np.setdiff1d(np.arange(len(columns)), self._columns)
         self._known = np.array([values[columns[k]] for k in self._rest])
@@ -459,6 +476,19 @@ class _Problem:
             reference(phi, 0.01 * mass if mass > 0 else 1.0, size) for phi in described_bodies
         )
         self._on_axes = _on_axes(whole, self.bodies, self._references, size)
+
+    def even(self, recording: Recording) -> Even:
+        """A recording on even grids.
+
+        Raises:
+            RecordingError: it lacks a motor, or cannot be used.
+        """
+        if lacking := [name for name in self.motors if name not in recording.names]:
+            raise RecordingError(
+                f"{recording.source}: missing motors: {listed(lacking)}", name=recording.source
+            )
+        sliding = [name for name in self.motors if self.described.joint(name).slides]
+        return even(recording, self.motors, sliding)
 
     def check(self, raw: Even) -> Iterator[str]:
         """Check that a recording is one of this robot; a note if some of it is not.
