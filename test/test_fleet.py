@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import math
 import multiprocessing
 import os
@@ -450,6 +451,35 @@ def test_what_finds_no_room_on_the_shelf_is_prepared_again(arm, logs, alone, mon
         assert len(cache.get(("small", ("j",), ()))) == 10_000
         assert len(cache.get(("a little", ("j",), ()))) == 1_000
         assert cache.get(("none left", ("j",), ())) is None
+
+
+def test_a_cache_that_cannot_be_written_keeps_nothing(arm, logs, alone, monkeypatch):
+    """The disk is full, or another process has just moved a file whose size was asked for."""
+    original = Path.write_bytes
+
+    def full(path, content):
+        original(path, content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with PreparedCache() as cache:
+        key = ("a", ("j",), ())
+        monkeypatch.setattr(Path, "write_bytes", full)
+        cache.put(key, np.zeros(1_000))
+        assert cache.get(key) is None
+        assert not [*Path(cache._folder.name).iterdir()]
+        assert identify(arm, logs).parameters == alone.parameters
+        monkeypatch.undo()
+        cache.put(key, np.zeros(1_000))
+        assert len(cache.pop(key)) == 1_000
+        assert cache.pop(key) is None
+
+
+def test_a_file_that_vanishes_between_two_calls_is_not_kept():
+    with PreparedCache() as cache:
+        gone = Path(cache._folder.name) / "gone.1"
+        gone.symlink_to("nothing")  # its size cannot be asked for
+        cache.put(("a", ("j",), ()), np.zeros(1_000))
+        assert cache.get(("a", ("j",), ())) is None
 
 
 def test_joints_that_most_of_the_motion_has_are_fitted_to(arm, truth):

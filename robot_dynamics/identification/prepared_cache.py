@@ -49,27 +49,31 @@ class PreparedCache:
         if path is None or path.exists():
             return
         content = pickle.dumps(recording)
-        with os.scandir(self._path) as files:
-            taken = sum(each.stat().st_size for each in files)
-        if taken + len(content) > self._room:
-            return
-        # another process sees the whole file or none
         unfinished = path.with_suffix(f".{os.getpid()}")
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
+        try:
+            with os.scandir(self._path) as files:
+                taken = sum(each.stat().st_size for each in files)
+            if taken + len(content) <= self._room:
+                # another process sees the whole file or none
+                unfinished.write_bytes(content)
+                unfinished.replace(path)
+        except OSError:  # the disk is full, or another process has just moved a file
+            unfinished.unlink(missing_ok=True)
 
     def get(self, key: Key) -> Any:
         """The recording under this key, or None."""
         path = self._file(key)
-        if path is None or not path.exists():
+        if path is None:
             return None
-        return pickle.loads(path.read_bytes())  # noqa: S301  what `put` wrote
+        try:
+            return pickle.loads(path.read_bytes())  # noqa: S301  what `put` wrote
+        except FileNotFoundError:
+            return None
 
     def pop(self, key: Key) -> Any:
         """The recording under this key, which is no longer kept, or None."""
         found = self.get(key)
-        path = self._file(key)
-        if path is not None:
+        if found is not None and (path := self._file(key)) is not None:
             path.unlink(missing_ok=True)
         return found
 
