@@ -22,6 +22,7 @@ from robot_dynamics.closure.dynamics.control_model import ClosedModel
 from robot_dynamics.closure.dynamics.kernels import ModelKernels
 from robot_dynamics.closure.geometry.curvature import Curvature
 from robot_dynamics.closure.geometry.path_following import BOUND, CONTRACTION
+from robot_dynamics.mechanism import Friction, Pose
 
 ROBOTS = [("five_bar", False), ("rrr", False), ("rrr", True), ("delta", False),
           ("gough_stewart", False)]  # fmt: skip
@@ -301,6 +302,52 @@ def test_kernels_are_the_models_functions_whatever_gravity_and_friction_are(name
             found = kernels[what](*arguments)
             assert found.shape == function.shape
             np.testing.assert_allclose(found.ravel(), expected.ravel(), rtol=1e-9, atol=1e-9)
+
+
+def of_geometry(model: ClosedModel) -> list[str]:
+    sensed = ["disagreement", "sensed_accelerations"] if model.sensed else []
+    return ["closing", "motors_closing", "motion", "on_motors", *sensed]
+
+
+def test_kernels_of_geometry_need_neither_bodies_nor_gravity(robot):
+    model, _ = robot
+    bare = replace(model, parts=replace(model.parts, gravity_vector=None, body=None, legs=None))
+    kernels = ModelKernels(model, "python", None)
+    for name in of_geometry(model):
+        function = kernels.function(name)
+        assert function.parameters == 0
+        states = [np.linspace(0.1, 0.2, size) for size in function.sizes]
+        np.testing.assert_array_equal(
+            np.ravel(getattr(bare, name)(*states)), np.ravel(getattr(model, name)(*states))
+        )
+
+
+@pytest.mark.parametrize(("name", "sensed"), [("five_bar", False), ("rrr", True)])
+def test_kernels_of_geometry_are_built_once_for_all_bodies(name, sensed):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    law = Friction(0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    links = tuple(
+        replace(link, joint=replace(link.joint, friction=law)) if link.joint.moves else link
+        for link in mechanism.links
+    )
+    first, *rest = mechanism.loops
+    end = first.predecessor
+    longer = replace(
+        end, pose=Pose(end.pose.rotation, end.pose.translation + np.array([0.01, 0, 0]))
+    )
+    others = {
+        "friction": replace(mechanism, links=links),
+        "geometry": replace(mechanism, loops=(replace(first, predecessor=longer), *rest)),
+    }
+    models = {
+        what: ClosedChain(each, sensed=sensed, backend="python").model
+        for what, each in {"same": mechanism, **others}.items()
+    }
+    kernels = {what: ModelKernels(each, "python", None) for what, each in models.items()}
+    for function in ("torques", *of_geometry(models["same"])):
+        keys = {what: each.function(function).key() for what, each in kernels.items()}
+        assert (keys["friction"] == keys["same"]) == (function != "torques")
+        assert keys["geometry"] != keys["same"]
 
 
 def test_the_quick_kernel_takes_single_states_and_leaves_the_rest_to_others(robot):

@@ -93,14 +93,18 @@ class ParameterVector:
 
 _QUICK = ("at_once", "disagreement", "consistent_torques")
 """The kernels that continue from the memory of the previous state"""
+_GEOMETRIC = (
+    "closing", "motors_closing", "disagreement", "sensed_accelerations", "motion", "on_motors",
+)  # fmt: skip
+"""The kernels without parameters, the same for all robots of the same geometry"""
 
 
 class ModelKernels:
     """`ClosedModel`'s functions over floats. They never change, so any thread may use them.
 
-    A kernel is built when it is first used. Gravity, friction and inertias are parameters: `over`
-    returns the same kernels with other values, and recompiles only if a joint gets a kind of
-    friction that it did not have.
+    A kernel is built when it is first used. Gravity, friction and inertias are parameters of those
+    that depend on them: `over` returns the same kernels with other values, and recompiles only if
+    a joint gets a kind of friction that it did not have.
     """
 
     def __init__(self, model: ClosedModel, backend: str, threads: int | None):
@@ -133,10 +137,11 @@ class ModelKernels:
         kernel = self._kernels.get(name)
         if kernel is None:
             # two threads may both get here: they build the same kernel
+            values = () if name in _GEOMETRIC else self._values
             if name not in self._built:
                 kind = QuickKernel if name in _QUICK else Kernel
-                self._built[name] = kind(self.function(name), self._values, *self._options)
-            kernel = self._kernels[name] = self._built[name].at(self._values)
+                self._built[name] = kind(self.function(name), values, *self._options)
+            kernel = self._kernels[name] = self._built[name].at(values)
         return kernel
 
     def function(self, name: str) -> Function:
@@ -170,11 +175,14 @@ class ModelKernels:
             "slopes": (("q_r", "qd", "qdd", "w"), (3, t)),
         }[name]
 
+        geometric = name in _GEOMETRIC
+
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, p = vectors
             if name == "slopes":
                 return self._slopes(states, p)
-            return np.ravel(getattr(m.over(self._layout.filled(p)), name)(*states))
+            model = m if geometric else m.over(self._layout.filled(p))
+            return np.ravel(getattr(model, name)(*states))
 
         shared = () if m.sharing is None else (m.sharing.motors, m.sharing.alike)
         rows = m.closure
@@ -185,9 +193,9 @@ class ModelKernels:
             arguments,
             tuple(sizes[x] for x in arguments),
             shape,
-            self._layout.size,
+            0 if geometric else self._layout.size,
             equations,
-            (choices, self._layout.content),
+            (choices, m.geometry.content if geometric else self._layout.content),
             m.geometry.mechanism.name,
         )
 
