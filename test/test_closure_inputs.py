@@ -92,7 +92,33 @@ def test_no_list_of_motors_means_every_joint(robot, tmp_path):
     del robot["actuated"]
     robot["sensed"] = []
     text = message(robot, tmp_path)
-    assert "over-actuated: 7 motors (no `actuated` is given: every joint counts)" in text
+    assert "over-actuated: 7 motors (no `actuated` is given: every joint that is not" in text
+
+
+@pytest.mark.timeout(60)
+def test_without_a_list_of_motors_they_are_the_joints_without_sensors():
+    described = rd.load(CONFIG / "five_bar.yaml")
+    assert described.sensed
+    silent = replace(described, actuated=())
+    assert silent.actuated_names == described.actuated
+    assert replace(silent, loops=()).actuated_names == described.joint_names
+    assert rd.InverseDynamics(silent).joint_names == described.actuated
+    with_passive_motors = replace(silent, sensed=())
+    with pytest.raises(rd.DescriptionError, match="over-actuated"):
+        rd.InverseDynamics(with_passive_motors)
+
+
+@pytest.mark.parametrize("actuated", [(), ("qp1",), ("qp1", "qp2")])
+@pytest.mark.parametrize("sensed", [(), ("qp2",)])
+def test_loops_that_leave_no_motion_are_named(actuated, sensed, tmp_path):
+    text = (CONFIG / "five_bar.yaml").read_text()
+    lists = {"actuated": actuated, "sensed": [each for each in sensed if each not in actuated]}
+    for key, names in lists.items():
+        text = re.sub(rf"^{key}:.*$", f"{key}: [{', '.join(names)}]", text, flags=re.MULTILINE)
+    (tmp_path / "rigid.yaml").write_text(f"{text}\nlocked: {{qa1: 2.2, qa2: 0.9416}}\n")
+    with pytest.raises(rd.DescriptionError) as error:
+        rd.InverseDynamics(rd.load(tmp_path / "rigid.yaml"))
+    assert "loops: nothing can move: they impose 2 independent constraints on" in str(error.value)
 
 
 def test_motors_that_do_not_hold_the_mechanism_are_refused(tmp_path):

@@ -618,8 +618,10 @@ class Mechanism(_Kept):
 
     @property
     def actuated_names(self) -> tuple[str, ...]:
-        """The joints with a motor: the order of the torques."""
-        return self.actuated or self.joint_names
+        """The joints with a motor: the order of the torques. By default all; of a robot with loops,
+        all without a sensor."""
+        passive = self.sensed if self.loops else ()
+        return self.actuated or tuple(name for name in self.joint_names if name not in passive)
 
     @property
     def driving_names(self) -> tuple[str, ...]:

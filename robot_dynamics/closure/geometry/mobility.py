@@ -165,6 +165,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Correction:
     passive = [J[:, geometry.actuated :] for J in jacobians]
     size = size_of(rows, row_scale)
     passive_ranks = [rank(J) for J in passive]
+    _check_movable(geometry, most)
     _check_regular(geometry, passive_ranks, jacobians, ranks)
     loose: list[Spin] = []
     if passive_ranks[0] < n - geometry.actuated:
@@ -372,7 +373,8 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
         if len(motors) < freedom
         else ("over-actuated", f"{len(motors) - freedom} fewer")
     )
-    said = "" if geometry.mechanism.actuated else " (no `actuated` is given: every joint counts)"
+    all_count = " (no `actuated` is given: every joint that is not `sensed` counts)"
+    said = "" if geometry.mechanism.actuated else all_count
     raise DescriptionError(
         f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} for "
         f"{_degrees(freedom)}: {', '.join(motors)}; name {remedy}"
@@ -380,6 +382,20 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
         name="actuated",
         value=list(motors),
         expected=f"{freedom} joint{'s' * (freedom != 1)}",
+    )
+
+
+def _check_movable(geometry: LoopGeometry, constraints: int) -> None:
+    """Check that the loops leave some motion, given the number of independent constraints."""
+    if constraints < len(geometry.names):
+        return
+    raise DescriptionError(
+        f"loops: nothing can move: they impose {constraints} independent constraint"
+        f"{'s' * (constraints != 1)} on {listed(geometry.names)}; lock fewer joints, or leave out "
+        "a loop",
+        name="loops",
+        value=list(geometry.names),
+        expected="at least one degree of freedom",
     )
 
 
