@@ -22,8 +22,8 @@ from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.bodies import numbers_of
 from robot_dynamics.identification.closed import (
     ClosedIdentification,
+    ClosedUnknowns,
     _on_axes,
-    _Problem,
     _warnings,
     identify_closed,
 )
@@ -31,6 +31,7 @@ from robot_dynamics.identification.doubts import Doubt
 from robot_dynamics.identification.errors import Errors
 from robot_dynamics.identification.files import save, summary
 from robot_dynamics.identification.preparation import even
+from robot_dynamics.identification.replay import replay
 from robot_dynamics.mechanism import Friction, Inertial, Joint, Link, Pose, Rotor
 from robot_dynamics.scalar import rotation_rpy
 from robot_dynamics.simulation.physics import Simulation
@@ -372,7 +373,7 @@ def test_what_cannot_be_is_one_line():
             identify_closed(described, odd)
     far = np.where(np.arange(len(stream.time))[:, None] % 500 < 450, 0.0, 100.0)
     odd = Recording("odd", (replace(stream, position=stream.position + far),))
-    problem = _Problem(described)
+    problem = ClosedUnknowns(described)
     (note,) = problem.check(even(odd, stream.names))
     assert "% of the recorded positions do not close the loops and were left out" in note
     assert [*problem.check(even(good, stream.names))] == []
@@ -698,3 +699,41 @@ def test_the_filter_of_a_robot_with_loops_is_chosen_by_what_it_predicts(coupler,
     assert f"log 1: filtered at {found.cutoffs['log 1']:.3g} Hz" in page
     with pytest.raises(InputError, match="cutoff: found -1"):
         rd.identify(file, seen, cutoff=-1.0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_replay_of_a_robot_with_loops_takes_its_motors(tmp_path, capsys):
+    described, truth = robots("five_bar")
+    recorded = log(truth, REACH["five_bar"], 1)
+    (stream,) = recorded.streams
+    found = replay([described, truth], recorded, cutoff=40.0)
+    assert found.joints == described.actuated
+    # the noise, and the steps of friction, which the filter rounds in the efforts
+    assert found.relative[1].max() < 3 * NOISE
+    assert found.relative[0].min() > 0.5
+    torques = rd.InverseDynamics(truth)(stream.position, stream.velocity, 0 * stream.velocity)
+    (terms,) = found.terms
+    assert set(terms) == {"inertia", "coriolis", "gravity", "friction", "rotors"}
+    assert sum(terms.values()) == pytest.approx(found.torques[1][0], abs=1e-9 * np.ptp(torques))
+    swapped = replace(truth, actuated=truth.actuated[::-1])
+    again = replay([described, swapped], recorded, cutoff=40.0)
+    assert again.relative[1] == pytest.approx(found.relative[1], rel=1e-6)
+    # some of the positions are out of reach
+    away = np.where(np.arange(len(stream.time)) < 100, 1.0, 0.0)[:, None] * [-1.5, 1.5]
+    far = replace(stream, position=stream.position + away)
+    partly = replay([truth], replace(recorded, streams=(far,)), cutoff=40.0)
+    assert any("do not close the loops: check the encoder zeros" in note for note in partly.notes)
+    assert np.isfinite(partly.relative).all()
+    lacking = replace(recorded, streams=(stream.of(stream.names[:1]),))
+    with pytest.raises(RecordingError, match=f"missing motors: {stream.names[1]}"):
+        replay([described], lacking)
+    with pytest.raises(InputError, match=r"motor_efforts: .*has loops"):
+        replay([described], recorded, motor_efforts=True)
+    csv_of(recorded, tmp_path / "log.csv")
+    command = ["replay", "config/five_bar.yaml", str(tmp_path / "log.csv"), "--out", str(tmp_path)]
+    assert main(command) == 0
+    assert "qa2" in capsys.readouterr().out
+    page = (tmp_path / "replay.html").read_text()
+    assert "qa1: torques over time" in page
+    assert "robot.html" not in page
+    assert not (tmp_path / "robot.html").exists()

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.files import writable, write_table, write_text
-from ..dynamics import InverseDynamics
 from ..errors import listed
 from ..identification import Errors, Identification
 from ..identification.closed import ClosedIdentification
+from ..identification.errors import SplitDynamics
 from ..identification.files import OPEN_CHAIN_SUMMARY, SUMMARY
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Armature, Friction, Mechanism, Rotor
@@ -83,8 +83,8 @@ def _joined(parts: Iterable[Floats]) -> Floats:
 
 
 def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Path]:
-    """Write replay.html, replay.csv, a picture of each joint, and robot.html, which animates the
-    recording.
+    """Write replay.html, replay.csv, a picture of each joint, and, unless the robot has loops,
+    robot.html, which animates the recording.
 
     Args:
         replay: the recording and the models' torques.
@@ -108,10 +108,12 @@ def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Pa
             f"<h2>{escape(name)}</h2>{torques.figure()}{terms.figure(replay.labels[-1])}"
         )
     written["page"] = folder / "replay.html"
-    body = [f"<h1>{escape(replay.source)}</h1>", LINK, _replay_table(replay), *sections]
-    written["robot"] = recorded(
-        robot, replay.joints, replay.stretches, replay.source, folder / "robot.html"
-    )
+    link = "" if robot.loops else LINK
+    body = [f"<h1>{escape(replay.source)}</h1>", link, _replay_table(replay), *sections]
+    if not robot.loops:
+        written["robot"] = recorded(
+            robot, replay.joints, replay.stretches, replay.source, folder / "robot.html"
+        )
     write_text(written["page"], page(replay.source, body))
     written["table"] = folder / "replay.csv"
     _write_rows(replay, written["table"])
@@ -291,7 +293,7 @@ def stretches(result: Identification | ClosedIdentification) -> list[Stretch]:
             deviation = result.band.deviation(each.q, each.qd, each.qdd)
             found.append(_stretch(each.time, np.isfinite(each.measured), told, deviation))
         return found
-    described = InverseDynamics(result.described)
+    described = SplitDynamics(result.described)
     for trace in result.traces:
         samples = trace.samples
         if len(samples) < 2:

@@ -58,6 +58,7 @@ CHECKED = 2000
 """Number of a recording's states in which loop closure is checked first"""
 CLOSED = 0.5
 """Fraction of them in which the loops must close"""
+WHY_OPEN = "check the encoder zeros and the assembly mode of `home`"
 FOLDS = 6
 PASSES = 4
 """Number of iterations of reweighting"""
@@ -105,7 +106,7 @@ class Shown:
 class ClosedBand:
     """The standard deviation of a closed chain's measured torques about the model's."""
 
-    problem: _Problem
+    problem: ClosedUnknowns
     root: Floats
     """(p, c): C = root rootᵀ is the covariance of the fitted parameters; 0 if the description was
     kept"""
@@ -211,7 +212,7 @@ def identify_closed(
         raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
     fitting = at_least_one(recordings)
     validating = as_list(validate) if validate is not None else []
-    problem = _Problem(described)
+    problem = ClosedUnknowns(described)
     share = 0.0 if validating else HELD_OUT
     raws: list[tuple[Even, float]] = []
     notes: list[str] = []
@@ -247,7 +248,7 @@ def identify_closed(
 
 
 def _identified(
-    problem: _Problem, seen: _States, judges: Sequence[_States], given: Mapping[str, float]
+    problem: ClosedUnknowns, seen: _States, judges: Sequence[_States], given: Mapping[str, float]
 ) -> ClosedIdentification:
     """The identification from prepared motion.
 
@@ -336,7 +337,7 @@ def _warnings(
     yield from lost(errors, explained) if kept == "nothing" else ()
 
 
-def _choices(problem: _Problem, raws: Sequence[tuple[Even, float]]) -> list[Choice]:
+def _choices(problem: ClosedUnknowns, raws: Sequence[tuple[Even, float]]) -> list[Choice]:
     """The choice of a filter for each recording.
 
     It is made from the motion that is fitted; for a recording of another sampling rate, which only
@@ -430,7 +431,7 @@ def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
     return replace(whole, rotors=tuple(rotors))
 
 
-class _Problem:
+class ClosedUnknowns:
     """The regressor's columns to identify: ten for each body, then friction and rotors.
 
     Joints that spin freely are locked in `whole`, not in the robot as described.
@@ -477,16 +478,24 @@ class _Problem:
         )
         self._on_axes = _on_axes(whole, self.bodies, self._references, size)
 
+    def check_names(self, recording: Recording) -> None:
+        """Check that a recording has all motors.
+
+        Raises:
+            RecordingError: it lacks one.
+        """
+        if lacking := [name for name in self.motors if name not in recording.names]:
+            raise RecordingError(
+                f"{recording.source}: missing motors: {listed(lacking)}", name=recording.source
+            )
+
     def even(self, recording: Recording) -> Even:
         """A recording on even grids.
 
         Raises:
             RecordingError: it lacks a motor, or cannot be used.
         """
-        if lacking := [name for name in self.motors if name not in recording.names]:
-            raise RecordingError(
-                f"{recording.source}: missing motors: {listed(lacking)}", name=recording.source
-            )
+        self.check_names(recording)
         sliding = [name for name in self.motors if self.described.joint(name).slides]
         return even(recording, self.motors, sliding)
 
@@ -508,11 +517,15 @@ class _Problem:
             f"{raw.source}: {100 * (1 - closed):.3g} % of the recorded positions do not close the "
             "loops"
         )
-        why = "check the encoder zeros and the assembly mode of `home`"
         if closed < CLOSED:
-            raise RecordingError(f"{words}: {why}", name=raw.source)
+            raise RecordingError(f"{words}: {WHY_OPEN}", name=raw.source)
         if closed < 1:
-            yield f"{words} and were left out: {why}"
+            yield f"{words} and were left out: {WHY_OPEN}"
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints whose states determine the motion: the motors."""
+        return self.motors
 
     # the design matrix as `Columns`: in each row all parameters, also those of friction
 

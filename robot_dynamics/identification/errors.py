@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dynamics import InverseDynamics
+from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .friction_laws import stands_still
 from .preparation import Prepared, Samples, at_any_place
@@ -125,22 +126,40 @@ class Compared:
     """The identified model's residual with respect to the unfiltered torque"""
 
 
-def compared(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) -> Iterator[Compared]:
+class SplitDynamics:
+    """Inverse dynamics with friction apart, as filtered efforts contain filtered friction, and as
+    compiled code for rigid bodies serves all friction laws.
+
+    Args:
+        mechanism: the robot.
+    """
+
+    def __init__(self, mechanism: Mechanism):
+        self.rigid = InverseDynamics(mechanism, terms=RIGID)
+        backend = "auto" if mechanism.loops else "python"  # loops take long to close in Python
+        self.friction = InverseDynamics(mechanism, terms={"friction"}, backend=backend)
+
+    def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """The torques (k, n), N·m or N, of states (k, n) each."""
+        return np.asarray(self.rigid(q, qd, qdd) + self.friction(q, qd, qdd))
+
+    def blurred(self, samples: Samples) -> Floats:
+        """(k, n), N·m or N: filtered friction minus friction."""
+        return samples.blurred(at_any_place(self.friction))
+
+
+def compared(part: Prepared, models: tuple[SplitDynamics, SplitDynamics]) -> Iterator[Compared]:
     """The residuals of the described and the identified model, stretch by stretch.
 
     Args:
         part: the prepared motion.
         models: the described and the identified model.
     """
-    rubbed = [
-        InverseDynamics(model.mechanism, terms={"friction"}, backend="python") for model in models
-    ]
     for each in part.stretches:
         before, after = (model(each.q, each.qd, each.qdd) for model in models)
-        # filtered efforts must be compared with filtered friction
         shown, modelled = (
-            sharp + each.blurred(at_any_place(rub))
-            for sharp, rub in zip((before, after), rubbed, strict=True)
+            sharp + model.blurred(each)
+            for sharp, model in zip((before, after), models, strict=True)
         )
         yield Compared(each, each.tau - shown, each.tau - modelled, each.unfiltered - after)
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics import InverseDynamics
 from ..errors import RecordingError, listed
 from ..mechanism import Mechanism
 from .band import Needed, Spread, needed
 from .contacts import Contact, contacts
 from .cutoff import FilterFault, choose, filter_faults
-from .errors import SquaredErrors, compared, squared_errors
+from .errors import SplitDynamics, SquaredErrors, compared, squared_errors
 from .fleet import located
 from .mixed import Mixed, mixed
 from .motors import at_joints
@@ -271,8 +270,8 @@ class Judgement:
     spread: Spread
 
     @cached_property
-    def _models(self) -> tuple[InverseDynamics, InverseDynamics]:
-        return InverseDynamics(self.described), InverseDynamics(self.identified)
+    def _models(self) -> tuple[SplitDynamics, SplitDynamics]:
+        return SplitDynamics(self.described), SplitDynamics(self.identified)
 
     def __call__(self, source: Source) -> Judged:
         prepared = self.work.prepared(source, self.described.joint_names)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,15 +12,17 @@ import numpy as np
 
 from ..description import load
 from ..dynamics import InverseDynamics
-from ..errors import InputError
+from ..errors import InputError, wrong
 from ..formulations.terms import OF_LINKS
 from ..mechanism import Mechanism
+from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
+from .errors import SplitDynamics
 from .motors import agreed_at_joints
 from .preparation import Samples, checked_cutoff, even
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
-from .recording import Floats
+from .recording import Floats, Recording
 from .unknowns import Unknowns, match
 
 
@@ -34,7 +36,7 @@ class Replay:
     """The models' names"""
     stretches: tuple[Samples, ...]
     torques: tuple[tuple[Floats, ...], ...]
-    """By model and stretch: (k, n), N·m or N"""
+    """By model and stretch: (k, n), N·m or N; NaN where the loops cannot be closed"""
     terms: tuple[dict[str, Floats], ...]
     """Of the last model, by stretch and term: (k, n), N·m or N; the terms add up to its torques"""
     duration: float
@@ -47,8 +49,10 @@ class Replay:
         usable = np.concatenate([each.usable for each in self.stretches])
         tau = np.concatenate([each.tau for each in self.stretches])
         for k, parts in enumerate(self.torques):
-            miss = np.where(usable, tau - np.concatenate(parts), 0.0)
-            power = (np.where(usable, tau, 0.0) ** 2).sum(axis=0)
+            model = np.concatenate(parts)
+            good = usable & np.isfinite(model)
+            miss = np.where(good, tau - model, 0.0)
+            power = (np.where(good, tau, 0.0) ** 2).sum(axis=0)
             known = power > 0
             out[k, known] = np.sqrt((miss**2).sum(axis=0)[known] / power[known])
         return out
@@ -67,9 +71,10 @@ def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
     found = {"gravity": bare(q, still, still)}
     found["inertia"] = bare(q, still, qdd) - found["gravity"]
     found["coriolis"] = bare(q, qd, still) - found["gravity"]
-    found["friction"] = InverseDynamics(mechanism, terms={"friction"})(q, qd, qdd)
+    whole, links = SplitDynamics(mechanism), sum(found.values())
+    found["friction"] = whole.friction(q, qd, qdd)
     # rotors contribute to each of the rigid-body terms; their share is the remainder
-    found["rotors"] = InverseDynamics(mechanism)(q, qd, qdd) - sum(found.values())
+    found["rotors"] = whole.rigid(q, qd, qdd) - links
     return found
 
 
@@ -88,7 +93,8 @@ def replay(
     """Compute the torques of each model on a recorded motion.
 
     Args:
-        robots: mechanisms, or what `rd.load` takes, with the same joints among those recorded.
+        robots: mechanisms, or what `rd.load` takes, with the same joints among those recorded; of
+            a robot with loops, the motors, which must have been recorded.
         source: a recording, as `identify` takes it.
         topic: as for `identify`.
         rename: as for `identify`.
@@ -106,63 +112,99 @@ def replay(
     say = progress or (lambda _: None)
     say("reading")
     recording = adapted(source, topic, rename, effort_scale, position_offset)
-    notes: list[str] = []
-    mechanisms: list[Mechanism] = []
-    labels: list[str] = []
-    for robot in robots:
-        mechanism = robot if isinstance(robot, Mechanism) else load(robot)
-        label = mechanism.name if isinstance(robot, Mechanism) else Path(str(robot)).stem[:40]
-        mechanism, missing = match(mechanism, recording.names)
-        if missing:
-            notes.append(f"{label}: not recorded, and locked: {', '.join(missing)}")
-        mechanisms.append(mechanism)
-        labels.append(label if label not in labels else f"{label} ({len(labels) + 1})")
-    joints = mechanisms[0].joint_names
-    for label, mechanism in zip(labels, mechanisms, strict=True):
-        if set(mechanism.joint_names) != set(joints):
-            raise InputError(
-                f"{label}: joints {', '.join(mechanism.joint_names)}, expected those of "
-                f"{labels[0]}: {', '.join(joints)}",
-                name=label,
-            )
+    models, notes = _models(robots, recording, motor_efforts)
+    first, last = models[0], models[-1]
+    joints = first.unknowns.joints
     if motor_efforts:
-        recording = agreed_at_joints(recording, mechanisms)
-    sliding = [name for name in joints if mechanisms[-1].joint(name).slides]
+        recording = agreed_at_joints(recording, [model.mechanism for model in models])
+    sliding = [name for name in joints if last.mechanism.joint(name).slides]
     raw = even(recording, joints, sliding)
     if cutoff is None:
         say("choosing the filter")
-        cutoff = choose(Unknowns.of(mechanisms[0]), raw).cutoff
+        cutoff = choose(first.unknowns, raw).cutoff
     else:
         checked_cutoff(cutoff)
     prepared = raw.filtered(cutoff, rests=True)
     notes += prepared.notes
-    positions = np.concatenate([each.position for _, each in raw.pieces])
-    lowest, highest = positions.min(axis=0), positions.max(axis=0)
-    notes += far_off(mechanisms[0], lowest, highest)
     torques = []
-    for label, mechanism in zip(labels, mechanisms, strict=True):
-        say(f"computing {label}")
-        dynamics = InverseDynamics(mechanism)
-        order = [joints.index(name) for name in mechanism.joint_names]
-        back = np.argsort(order)
-        torques.append(
-            tuple(
-                dynamics(each.q[:, order], each.qd[:, order], each.qdd[:, order])[:, back]
-                for each in prepared.stretches
-            )
-        )
-    last = mechanisms[-1]
-    order = [joints.index(name) for name in last.joint_names]
-    back = np.argsort(order)
-    terms = []
+    for model in models:
+        say(f"computing {model.label}")
+        dynamics, order = InverseDynamics(model.mechanism), model.order(joints)
+        motion = (each.columns(order) for each in prepared.stretches)
+        torques.append(tuple(dynamics(x.q, x.qd, x.qdd)[:, np.argsort(order)] for x in motion))
+        notes += _not_closed(model.label, np.concatenate(torques[-1]))
+    order, terms = last.order(joints), []
     for each in prepared.stretches:
-        found = terms_of(last, each.columns(order))
-        terms.append({name: values[:, back] for name, values in found.items()})
+        found = terms_of(last.mechanism, each.columns(order))
+        terms.append({name: values[:, np.argsort(order)] for name, values in found.items()})
     result = Replay(
-        prepared.source, joints, tuple(labels), prepared.stretches, tuple(torques), tuple(terms),
-        prepared.duration, tuple(notes),
+        prepared.source, joints, tuple(model.label for model in models), prepared.stretches,
+        tuple(torques), tuple(terms), prepared.duration, (),
     )  # fmt: skip
     missed = result.relative[-1]
-    notes += many_turns(last, lowest[order], highest[order], missed[order])
+    if not last.mechanism.loops:
+        positions = np.concatenate([each.position for _, each in raw.pieces])[:, order]
+        span = positions.min(axis=0), positions.max(axis=0)
+        notes += far_off(last.mechanism, *span)
+        notes += many_turns(last.mechanism, *span, missed[order])
     notes += unexplained(joints, missed)
     return replace(result, notes=tuple(dict.fromkeys(notes)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    label: str
+    mechanism: Mechanism
+    unknowns: Unknowns | ClosedUnknowns
+
+    def order(self, joints: tuple[str, ...]) -> list[int]:
+        """The places among `joints` of the model's joints."""
+        return [joints.index(name) for name in self.unknowns.joints]
+
+
+def _models(
+    robots: Sequence[Mechanism | str | os.PathLike[str]], recording: Recording, motor_efforts: bool
+) -> tuple[list[_Model], list[str]]:
+    """(the models, in which joints that were not recorded are locked; notes).
+
+    Raises:
+        InputError, RecordingError: as for `replay`.
+    """
+    models: list[_Model] = []
+    notes: list[str] = []
+    for robot in robots:
+        mechanism = robot if isinstance(robot, Mechanism) else load(robot)
+        label = mechanism.name if isinstance(robot, Mechanism) else Path(str(robot)).stem[:40]
+        unknowns: Unknowns | ClosedUnknowns
+        if mechanism.loops:
+            if motor_efforts:
+                expected = f"none: {label} has loops"
+                raise wrong(InputError, "motor_efforts", motor_efforts, expected)
+            unknowns = ClosedUnknowns(mechanism)
+            unknowns.check_names(recording)
+        else:
+            mechanism, missing = match(mechanism, recording.names)
+            if missing:
+                notes.append(f"{label}: not recorded, and locked: {', '.join(missing)}")
+            unknowns = Unknowns.of(mechanism)
+        if any(label == model.label for model in models):
+            label = f"{label} ({len(models) + 1})"
+        models.append(_Model(label, mechanism, unknowns))
+    for model in models:
+        if set(model.unknowns.joints) != set(models[0].unknowns.joints):
+            raise InputError(
+                f"{model.label}: joints {', '.join(model.unknowns.joints)}, expected those of "
+                f"{models[0].label}: {', '.join(models[0].unknowns.joints)}",
+                name=model.label,
+            )
+    return models, notes
+
+
+def _not_closed(label: str, torques: Floats) -> Iterator[str]:
+    """A note if some torques (k, n) are NaN."""
+    share = np.isnan(torques).any(axis=1).mean()
+    if share > 0:
+        yield (
+            f"{label}: {100 * share:.3g} % of the recorded positions do not close the loops: "
+            f"{WHY_OPEN}"
+        )

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dynamics import InverseDynamics
 from ..errors import listed
 from ..mechanism import Mechanism
+from .errors import SplitDynamics
 from .fit import Fit
-from .preparation import STANDSTILL, Prepared, at_any_place
+from .preparation import STANDSTILL, Prepared
 from .recording import Floats
 
 SHORTEST = 1.0
@@ -83,11 +83,10 @@ class Stepped:
         found = AtRest(*np.zeros((3, len(self.coulomb))))
         if not prepared.resting:
             return found
-        model = InverseDynamics(identified, backend="python")
-        rubbing = at_any_place(InverseDynamics(identified, terms={"friction"}, backend="python"))
+        model = SplitDynamics(identified)
         for part in prepared.resting:
             # efforts are filtered, and thus friction too
-            stepped = part.tau - model(part.q, part.qd, part.qdd) - part.blurred(rubbing)
+            stepped = part.tau - model(part.q, part.qd, part.qdd) - model.blurred(part)
             smooth = stepped + self._step(part.qd) + part.blurred(self._step)
             found.duration[:] += part.period * part.usable.sum(axis=0)
             for total, missed in ((found.stepped, stepped), (found.smooth, smooth)):

@@ -57,7 +57,9 @@ def command(
     progress = Progress()
     result = replay(files, recording, **reading, motor_efforts=motor_efforts, progress=progress)
     progress("drawing")
-    robot, _ = match(load(files[-1]), result.joints)
+    robot = load(files[-1])
+    if not robot.loops:
+        robot, _ = match(robot, result.joints)
     written = write_replay(result, Path(out), robot)
     rows = [["", *result.labels]]
     for j, joint in enumerate(result.joints):
