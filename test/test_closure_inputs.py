@@ -14,6 +14,8 @@ from closed_robots import ClosedChain
 from robots import CONFIG
 
 import robot_dynamics as rd
+from robot_dynamics.closure.geometry import closer
+from robot_dynamics.closure.geometry.corrections import Correction
 from robot_dynamics.errors import ClosureError, ClosureWarning, DescriptionError, InputError
 
 
@@ -502,3 +504,11 @@ def test_check_tells_what_holds_a_robot_together():
     assert "C3: z" in found["redundant_rows"]
     assert found["miss_at_home"] < 1e-9
     assert 1 < found["condition_at_home"] < 10
+
+
+def test_corrections_that_do_not_help_are_not_repeated_forever(monkeypatch):
+    mechanism = rd.load(CONFIG / "five_bar.yaml")
+    useless = Correction("home: still not closed", home=mechanism.home)
+    monkeypatch.setattr(closer, "explore", lambda geometry: useless)
+    with pytest.raises(DescriptionError, match="home: still not closed"):
+        rd.InverseDynamics(mechanism)

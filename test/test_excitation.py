@@ -486,3 +486,10 @@ def test_the_table_is_a_recording_whatever_the_joints_are_called(tmp_path, name)
     (stream,) = read_back.streams
     assert np.array_equal(stream.effort, efforts)
     assert np.array_equal(stream.position, 2 * efforts)
+
+
+def test_a_robot_that_cannot_move_is_named():
+    fixed = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
+    robot = rd.load(f'<robot name="r"><link name="a"/><link name="b"/>{fixed}</robot>')
+    with pytest.raises(InputError, match="found 'no joint that moves', expected at least one"):
+        excite(robot)

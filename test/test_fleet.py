@@ -193,6 +193,14 @@ def test_processes_are_ended_with_the_pass_and_leave_out_what_kills_them(logs):
     assert not own_processes()
 
 
+def test_results_that_find_no_room_are_one_clear_line(logs):
+    with fleet_at(None, 1) as fleet:
+        shutil.rmtree(fleet._results.name)  # as good as a full disk
+        with pytest.raises(BackendError, match=r"the processes' results are kept there; free some"):
+            list(fleet.map(deadly, logs[:1]))
+        os.mkdir(fleet._results.name)
+
+
 def kill_one(fleet):
     """Kill a process, and wait until the pool has noticed."""
     os.kill(min(own_processes()), signal.SIGKILL)

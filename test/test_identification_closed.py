@@ -718,12 +718,21 @@ def test_a_replay_of_a_robot_with_loops_takes_its_motors(tmp_path, capsys):
     swapped = replace(truth, actuated=truth.actuated[::-1])
     again = replay([described, swapped], recorded, cutoff=40.0)
     assert again.relative[1] == pytest.approx(found.relative[1], rel=1e-6)
+    for term, values in terms.items():
+        assert again.terms[0][term] == pytest.approx(values, abs=1e-6 * np.ptp(torques))
     # some of the positions are out of reach
     away = np.where(np.arange(len(stream.time)) < 100, 1.0, 0.0)[:, None] * [-1.5, 1.5]
     far = replace(stream, position=stream.position + away)
-    partly = replay([truth], replace(recorded, streams=(far,)), cutoff=40.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a note says it
+        partly = replay([truth], replace(recorded, streams=(far,)), cutoff=40.0)
     assert any("do not close the loops: check the encoder zeros" in note for note in partly.notes)
     assert np.isfinite(partly.relative).all()
+    ((torques,),), (terms,) = partly.torques, partly.terms
+    closed = np.isfinite(torques).all(axis=1)
+    assert 0 < (~closed).sum() < 50
+    assert sum(terms.values())[closed] == pytest.approx(torques[closed], rel=1e-9, abs=1e-9)
+    assert np.isnan(terms["gravity"][~closed]).all()
     lacking = replace(recorded, streams=(stream.of(stream.names[:1]),))
     with pytest.raises(RecordingError, match=f"missing motors: {stream.names[1]}"):
         replay([described], lacking)

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..description import load
-from ..dynamics import InverseDynamics, base_parameters
+from ..dynamics import InverseDynamics, base_parameters, inputs
 from ..errors import BackendError, InputError, wrong
 from ..mechanism import Mechanism
 from ..motion.fourier import FourierMotion, RestingSeries
@@ -177,7 +177,8 @@ def excite(
 
     Raises:
         DescriptionError: the description is broken.
-        InputError: an option is invalid, the robot has loops, or no motion satisfies the limits.
+        InputError: an option is invalid, the robot has loops or no joint that moves, or no motion
+            satisfies the limits.
         BackendError: SciPy is not installed, or with a table or an SRDF, Coal.
     """
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
@@ -185,6 +186,7 @@ def excite(
         raise InputError(
             f"{mechanism.name}: it has loops, expected an open chain", name=mechanism.name
         )
+    inputs.robot(mechanism)
     if not (np.isfinite(duration) and 1.0 <= duration <= 600.0):
         raise wrong(InputError, "duration", duration, "1 to 600 s")
     if not 0.0 <= margin < 0.9:

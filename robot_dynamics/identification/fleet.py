@@ -168,11 +168,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
     def _submit(self, done: SimpleQueue[Future[R]], work: Callable[..., R], *of: Any) -> Future[R]:
         """Submit a task, whose future will be put into `done`."""
         with _signals_later(), _without_interrupts():
-            try:
-                future = self._pool.submit(work, *of)
-            except BrokenProcessPool:  # a process has died since the last task was submitted
-                self._restart()
-                future = self._pool.submit(work, *of)
+            future = self._pool.submit(work, *of)
             future.add_done_callback(done.put)
             return future
 
@@ -201,9 +197,12 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
                 batch = waiting.batch(self.workers, alone=not pending)
                 if not batch:
                     break
-                future = self._submit(
-                    done, _kept_in, self._results.name, code, [places[k] for k in batch]
-                )
+                task = done, _kept_in, self._results.name, code, [places[k] for k in batch]
+                try:
+                    future = self._submit(*task)
+                except BrokenProcessPool:  # a process has died since the last task was submitted
+                    self._restart()
+                    future = self._submit(*task)
                 pending[future] = batch, self._pool
             if not pending:
                 return
@@ -536,10 +535,20 @@ def _kept_in(folder: str, code: bytes, batch: Sequence[Source]) -> str:
 
     A file name passes through a pipe at once. If a process died while it sent a result of
     megabytes, the receiver would wait for the rest forever.
+
+    Raises:
+        BackendError: the file cannot be written.
     """
     results = pickle.dumps(_run(code, batch))
-    with NamedTemporaryFile(dir=folder, delete=False) as file:
-        file.write(results)
+    try:
+        with NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(results)
+    except OSError as error:
+        raise BackendError(
+            f"{folder}: {error.strerror}: the processes' results are kept there; free some space, "
+            "or set TMPDIR to a folder that has more",
+            name="workers",
+        ) from None
     return file.name
 
 

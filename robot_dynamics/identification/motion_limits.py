@@ -120,8 +120,6 @@ def motion_limits(mechanism: Mechanism, file: str | os.PathLike[str] | None = No
                 )
         effort = mine.get("max_effort", known.effort) or np.inf
         rows.append((lower, upper, rate, acceleration, effort))
-    if not rows:
-        raise wrong(InputError, mechanism.name, "no joint that moves", "at least one")
     lower, upper, rate, acceleration, effort = np.array(rows, dtype=float).T
     own = [mechanism.tree_names.index(name) for name in mechanism.joint_names]
     return MotionLimits(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from ..description import load
 from ..dynamics import InverseDynamics
-from ..errors import InputError, wrong
+from ..errors import ClosureWarning, InputError, wrong
 from ..formulations.terms import OF_LINKS
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
@@ -119,24 +120,29 @@ def replay(
         recording = agreed_at_joints(recording, [model.mechanism for model in models])
     sliding = [name for name in joints if last.mechanism.joint(name).slides]
     raw = even(recording, joints, sliding)
-    if cutoff is None:
-        say("choosing the filter")
-        cutoff = choose(first.unknowns, raw).cutoff
-    else:
+    if cutoff is not None:
         checked_cutoff(cutoff)
-    prepared = raw.filtered(cutoff, rests=True)
-    notes += prepared.notes
     torques = []
-    for model in models:
-        say(f"computing {model.label}")
-        dynamics, order = InverseDynamics(model.mechanism), model.order(joints)
-        motion = (each.columns(order) for each in prepared.stretches)
-        torques.append(tuple(dynamics(x.q, x.qd, x.qdd)[:, np.argsort(order)] for x in motion))
-        notes += _not_closed(model.label, np.concatenate(torques[-1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClosureWarning)  # a note says it
+        if cutoff is None:
+            say("choosing the filter")
+            cutoff = choose(first.unknowns, raw).cutoff
+        prepared = raw.filtered(cutoff, rests=True)
+        notes += prepared.notes
+        for model in models:
+            say(f"computing {model.label}")
+            dynamics, order = InverseDynamics(model.mechanism), model.order(joints)
+            motion = (each.columns(order) for each in prepared.stretches)
+            torques.append(tuple(dynamics(x.q, x.qd, x.qdd)[:, np.argsort(order)] for x in motion))
+            notes += _not_closed(model.label, np.concatenate(torques[-1]))
     order, terms = last.order(joints), []
-    for each in prepared.stretches:
-        found = terms_of(last.mechanism, each.columns(order))
-        terms.append({name: values[:, np.argsort(order)] for name, values in found.items()})
+    for each, whole in zip(prepared.stretches, torques[-1], strict=True):
+        closed = np.asarray(np.isfinite(whole).all(axis=1))
+        found = terms_of(last.mechanism, each.columns(order).rows(closed))
+        terms.append({name: np.full(whole.shape, np.nan) for name in found})
+        for name, values in found.items():
+            terms[-1][name][closed] = values[:, np.argsort(order)]
     result = Replay(
         prepared.source, joints, tuple(model.label for model in models), prepared.stretches,
         tuple(torques), tuple(terms), prepared.duration, (),

@@ -255,8 +255,8 @@ def corrected(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Correction]
             found = explore(geometry)
             if isinstance(found, Mobility):
                 return mechanism, Closer(geometry, found), corrections
-        if len(corrections) > len(mechanism.joint_names) + 2:
-            raise found.refusal()  # it would go on forever
+            if len(corrections) > len(mechanism.joint_names) + 2:
+                raise found.refusal()  # it would go on forever
         corrections.append(found)
         # other errors may remain, which the next pass reports
         mechanism = found.applied_to(mechanism)
