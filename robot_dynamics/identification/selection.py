@@ -141,12 +141,13 @@ def choose(
     drives = dict(start)
     if unknowns.payload is not None:
         return drives
+    whole, parts = _without_bodies(normal, bend, right)
     for _ in range(SWEEPS):
         before = dict(drives)
         for owner in unknowns.owners:
             counted = _counted(unknowns, normal, owner)
             drives[owner] = (
-                _best(unknowns, normal, drives, owner, bend, right, springs)
+                _best(unknowns, normal, whole, parts, drives, owner, springs)
                 if counted > 0
                 else nothing()
             )
@@ -180,56 +181,91 @@ def _counted(unknowns: Unknowns, normal: Equations, owner: str) -> float:
     return float(normal.count[unknowns.turning(owner) != 0].sum())
 
 
+@dataclass(frozen=True, eq=False)
+class _Quadratics:
+    """Two quadratics in coefficients y of columns: what is minimised, and the error on one part of
+    the data, which is held out of it.
+
+        ½ yᵀ H y - gᵀ y          yᵀ Q y - 2 rᵀ y + c
+    """
+
+    H: Floats
+    g: Floats
+    Q: Floats
+    r: Floats
+    c: float
+
+    def eliminated(self, E: Floats, own: slice) -> _Quadratics:
+        """Both as functions of some coefficients y_own, where the others are E o and o minimises
+        the first.
+
+        Args:
+            E: (p, k), whose rows of `own` are 0.
+            own: the coefficients that stay.
+        """
+        A, B = E.T @ self.H @ E, E.T @ self.H[:, own]
+        A = A + 1e-12 * np.diag(np.diag(A))
+        # o = z - Z y_own
+        solution = solved(A, np.column_stack([E.T @ self.g, B]))
+        z, Z = solution[:, 0], solution[:, 1:]
+        # y = y₀ + W y_own
+        y0, W = E @ z, -E @ Z
+        W[own] += np.eye(Z.shape[1])
+        missed = self.Q @ y0 - self.r
+        return _Quadratics(
+            self.H[own, own] - B.T @ Z, self.g[own] - B.T @ z,
+            W.T @ self.Q @ W, -W.T @ missed, self.c + y0 @ (missed - self.r),
+        )  # fmt: skip
+
+
+def _without_bodies(
+    normal: Equations, bend: Floats, right: Floats
+) -> tuple[_Quadratics, list[_Quadratics]]:
+    """All data, then all data without each part, as quadratics in the coefficients of friction and
+    rotors alone."""
+    bodies, p = len(bend), normal.gram.shape[-1]
+    own = slice(bodies, p)
+    H = normal.gram.sum(axis=0) + np.pad(bend, (0, p - bodies))
+    g = normal.moment.sum(axis=0) + np.pad(right, (0, p - bodies))
+    E = np.eye(p)[:, :bodies]
+    parts = [
+        _Quadratics(H - Q, g - r, Q, r, float(c)).eliminated(E, own)
+        for Q, r, c in zip(normal.gram, normal.moment, normal.square, strict=True)
+    ]
+    nothing_held = np.zeros_like(H), np.zeros_like(g), 0.0
+    return _Quadratics(H, g, *nothing_held).eliminated(E, own), parts
+
+
 def _best(
     unknowns: Unknowns,
     normal: Equations,
+    whole: _Quadratics,
+    parts: list[_Quadratics],
     drives: dict[str, Drive],
     joint: str,
-    bend: Floats,
-    right: Floats,
     springs: bool,
 ) -> Drive:
-    others = drives | {joint: nothing()}
-    E = embedding(unknowns, others)
-    group = unknowns.group(joint)
-    folds = len(normal.gram)
-    rest = E.shape[1] - len(bend)
-    H0, right0 = np.pad(bend, (0, rest)), np.pad(right, (0, rest))
-    # blocks of the normal equations: other parameters (o), this joint's columns (d)
-    oo, od, dd = E.T @ normal.gram @ E, E.T @ normal.gram[:, :, group], normal.gram[:, group, group]
-    o, d = normal.moment @ E, normal.moment[:, group]
-    ridge = 1e-9 * np.diag(np.diag(dd.sum(axis=0)))
-
-    def eliminated(train: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        A, B = np.tensordot(train, oo, 1) + H0, np.tensordot(train, od, 1)
-        A = A + 1e-12 * np.diag(np.diag(A))
-        Z = solved(A, np.column_stack([train @ o + right0, B]))
-        S = np.tensordot(train, dd, 1) - B.T @ Z[:, 1:]
-        return Z[:, 0], Z[:, 1:], S + ridge, train @ d - B.T @ Z[:, 0]
-
-    _, _, S, s = eliminated(np.ones(folds))
-    schur, sides, errors = [S], [s], []
-    for f in np.flatnonzero(np.trace(dd, axis1=1, axis2=2) > 0):
-        z, Z, S, s = eliminated(np.where(np.arange(folds) == f, 0.0, 1.0))
-        schur.append(S)
-        sides.append(s)
-        # the held-out error Σ w (τ - y x)², where the other parameters are z - Z own, as a
-        # quadratic form: ownᵀ Q own + 2 rᵀ own + c
-        cross = Z.T @ od[f]
-        Q = Z.T @ oo[f] @ Z - cross - cross.T + dd[f]
-        r = Z.T @ (o[f] - oo[f] @ z) + od[f].T @ z - d[f]
-        errors.append((Q, r, normal.square[f] + z @ (oo[f] @ z - 2 * o[f])))
-    width, whole = group.stop - group.start, dd.sum(axis=0)
+    group, bodies = unknowns.group(joint), 10 * len(unknowns.bodies)
+    gram = normal.gram[:, group, group]
+    excited = np.trace(gram, axis1=1, axis2=2) > 0
+    others = embedding(unknowns, drives | {joint: nothing()})[bodies:, bodies:]
+    own = slice(group.start - bodies, group.stop - bodies)
+    all_data, *held_out = [
+        each.eliminated(others, own)
+        for each in (whole, *(part for part, has in zip(parts, excited, strict=True) if has))
+    ]
+    width, total = group.stop - group.start, gram.sum(axis=0)
     drives_of: dict[int, list[tuple[Drive, Floats]]] = {}
-    for drive in _candidates(unknowns, joint, whole, drives[joint], springs):
+    for drive in _candidates(unknowns, joint, total, drives[joint], springs):
         C = drive.columns(width)
-        if (np.diag(C.T @ whole @ C) > 0).all():  # every column is excited
+        if (np.diag(C.T @ total @ C) > 0).all():  # every column is excited
             drives_of.setdefault(drive.size, []).append((drive, C))
     count = _counted(unknowns, normal, joint)
-    none = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
+    none = _Scored(nothing(), np.full(len(held_out), np.inf), np.inf)
     best, driving = none, none
+    ridge = 1e-9 * np.diag(np.diag(total))
     for some in drives_of.values():
-        found, error = _tried(np.array([C for _, C in some]), schur, sides, errors)
+        found, error = _tried(np.array([C for _, C in some]), all_data, held_out, ridge)
         for (drive, _), values, each in zip(some, found, error, strict=True):
             scored = _Scored(drive, each, float(each.sum() + drive.price(count, values)))
             turned = replace(drive, driving=True)
@@ -297,22 +333,23 @@ class _Scored:
 
 
 def _tried(
-    C: Floats, schur: list[Floats], right: list[Floats], errors: list[tuple[Floats, Floats, float]]
+    C: Floats, all_data: _Quadratics, held_out: list[_Quadratics], ridge: Floats
 ) -> tuple[Floats, Floats]:
     """(parameters (k, size) fitted to all data, squared errors (k, parts) on each held-out part) of
     k drives.
 
     Args:
         C: (k, width, size), each drive's columns.
-        schur: (width, width) each: the Schur complement of all data, then without each part.
-        right: (width,) each: its right-hand side, likewise.
-        errors: for each part, the error as a quadratic form of the coefficients of the joint's
-            columns.
+        all_data: in the coefficients of the joint's own columns, as
+        held_out: those of each part.
+        ridge: (width, width), added to what is minimised.
     """
     Ct = np.swapaxes(C, 1, 2)
-    found = [solved(Ct @ S @ C, Ct @ s) for S, s in zip(schur, right, strict=True)]
-    missed = np.zeros((len(C), len(errors)))
-    for part, (x, (Q, r, c)) in enumerate(zip(found[1:], errors, strict=True)):
-        own = (C @ x[..., None])[..., 0]
-        missed[:, part] = ((own @ Q) * own).sum(axis=1) + 2 * own @ r + c
-    return found[0], missed
+    found, *without = [
+        solved(Ct @ (each.H + ridge) @ C, Ct @ each.g) for each in (all_data, *held_out)
+    ]
+    missed = np.zeros((len(C), len(held_out)))
+    for k, (each, x) in enumerate(zip(held_out, without, strict=True)):
+        y = (C @ x[..., None])[..., 0]
+        missed[:, k] = ((y @ each.Q) * y).sum(axis=1) - 2 * y @ each.r + each.c
+    return found, missed
