@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from closed_robots import ClosedChain, load, shipped
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
+from robot_dynamics.mechanism import Friction
 from robot_dynamics.symbolic import sheet
 from robot_dynamics.symbolic.closed_chain import derive
 
@@ -251,6 +253,18 @@ def sprung(name: str, folder):
             law = {"viscous": 0.1 + k, "coulomb": 0.3, "offset": 0.2, "stiffness": 2.0 + k}
             link["friction"] = law
     return load(robot, folder)
+
+
+@pytest.mark.parametrize("name", ["five_bar", "rrr"])
+def test_listed_friction_turns_round_after_a_reversal(name):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    law = Friction(0.4, 3.0, presliding=0.5)
+    links = [replace(link, joint=replace(link.joint, friction=law)) for link in mechanism.links]
+    mechanism = replace(mechanism, links=tuple(links))
+    model = derive(mechanism, "newton_euler", terms=["friction"])
+    assert any(str(symbol).startswith("bd") for symbol in model.parameters)
+    for seed in range(3):
+        assert_exact(listing(model, mechanism, seed=seed, reach=0.02, terms=["friction"])[1])
 
 
 def test_listed_friction_has_springs(tmp_path):

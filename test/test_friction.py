@@ -8,6 +8,7 @@ from dataclasses import replace
 import closed_robots
 import numpy as np
 import pytest
+import scipy.integrate
 import sympy
 import yaml
 from robots import CONFIG, RELATIVE_TO_SISTERS, relative
@@ -37,21 +38,24 @@ LAWS = {
     "Stribeck dips": Friction(0.3, 1.5, stribeck_torque=-1.0, stribeck_rate=0.7),
     "spring": Friction(0.3, 1.5, offset=-0.4, stiffness=2.5),
     "all but a spring": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7),
-    "all": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7, -1.2),
+    "presliding": Friction(0.3, 1.5, presliding=2e-2),
+    "presliding by direction": Friction(0.3, 1.5, coulomb_negative=0.6, presliding=2e-2),
+    "all": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7, -1.2, 3e-2),
 }
 RATES = np.array([-40.0, -3.0, -0.7, -0.1, -1e-9, 0.0, 1e-9, 0.1, 0.7, 3.0, 40.0])
 
 
-def by_hand(law, rate, place=0.0):
-    """The law as it is printed, with a branch for the direction."""
+def by_hand(law, rate, place=0.0, acceleration=0.0):
+    """The law as it is printed, with branches for the directions."""
+    rate, acceleration = (1.0 * x for x in np.broadcast_arrays(rate, acceleration))
     backwards = law.coulomb if law.coulomb_negative is None else law.coulomb_negative
-    dry = np.where(rate < 0, backwards, law.coulomb)
-    dry = dry + law.stribeck_torque * np.exp(-((rate / law.stribeck_rate) ** 2))
-    return (
-        law.viscous * rate
-        + np.where(rate == 0, 0, dry * np.sign(rate))
-        + (law.offset + law.stiffness * place)
-    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        since = rate**2 / (2 * np.abs(acceleration) * law.presliding)
+    speeding = (rate * acceleration > 0) & (law.presliding > 0)
+    z = np.sign(rate) * np.where(speeding, 1 - 2 * np.exp(-since), 1)
+    dry = law.coulomb * (z * z + z) / 2 - backwards * (z * z - z) / 2
+    dry = dry + law.stribeck_torque * np.exp(-((rate / law.stribeck_rate) ** 2)) * z
+    return law.viscous * rate + dry + law.offset + law.stiffness * place
 
 
 def robot(*laws, couplings=()):
@@ -70,17 +74,50 @@ def rubbing(mechanism, rates, **options):
     return rd.InverseDynamics(mechanism, terms=["friction"], **options)(zero, rates, zero)
 
 
+def test_after_a_reversal_friction_turns_round_as_dahl_says():
+    law, acceleration, times = Friction(0.0, 1.0, presliding=1e-2), 2.0, np.linspace(-3, 3, 301)
+    # dF/dt = q̇ (1 - F sgn q̇) / σ along q = ½ a t², integrated from far before the reversal
+    follow = scipy.integrate.solve_ivp(
+        lambda t, F: acceleration * t / law.presliding * (1 - F * np.sign(t)),
+        (-3, 3), [-1.0], "LSODA", times, rtol=1e-9, atol=1e-11, max_step=0.01,
+    )  # fmt: skip
+    for way in (-1, 1):
+        found = [law.heading(way * acceleration * t, way * acceleration) for t in times]
+        expected = way * follow.y[0]
+        moves = np.abs(times) > 1e-9
+        assert np.array(found)[moves] == pytest.approx(expected[moves], abs=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.05])
+def test_friction_turns_round_without_a_jump_and_is_never_more_than_developed(smoothing):
+    law = Friction(0.0, 1.0, presliding=1e-2)
+    rates = np.linspace(-0.5, 0.5, 20000)
+    for acceleration in (-7.0, -1e-3, 1e-3, 7.0):
+        z = np.array([law.heading(v, acceleration, smoothing) for v in rates])
+        assert np.abs(z).max() <= 1
+        if not smoothing and abs(acceleration) > 1:
+            assert np.abs(np.diff(z)).max() < 2e-3
+    assert law.heading(0.0, 5.0) == law.heading(0.0, 0.0) == 0.0
+    assert np.isnan(law.heading(np.nan, 1.0))
+    assert np.isnan(law.heading(1.0, np.nan))
+    for huge in (1e-300, 1e-160, 1e160, 1e300):
+        for other in (0.0, 1e-300, 1.0, 1e300):
+            assert abs(law.heading(huge, other)) <= 1
+
+
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 @pytest.mark.parametrize("backend", ["auto", "python"])
 def test_the_law_is_what_it_says_state_by_state_and_in_a_batch(law, backend):
     mechanism = robot(law)
     dynamics = rd.InverseDynamics(mechanism, terms=["friction"], backend=backend)
-    expected = by_hand(law, RATES)
-    batch = dynamics(*(RATES[:, None] * k for k in (0.0, 1.0, 0.0)))[:, 0]
-    single = [dynamics([0.0], [rate], [0.0])[0] for rate in RATES]
-    assert batch == pytest.approx(expected, rel=1e-14, abs=1e-15)
-    assert single == pytest.approx(expected, rel=1e-14, abs=1e-15)
-    assert single[5] == law.offset  # at rest: exactly
+    for acceleration in (0.0, 9.0, -0.4):
+        expected = by_hand(law, RATES, 0.0, acceleration)
+        faster = np.full((len(RATES), 1), acceleration)
+        batch = dynamics(0 * faster, RATES[:, None], faster)[:, 0]
+        single = [dynamics([0.0], [rate], [acceleration])[0] for rate in RATES]
+        assert batch == pytest.approx(expected, rel=1e-13, abs=1e-14)
+        assert single == pytest.approx(expected, rel=1e-13, abs=1e-14)
+        assert single[5] == law.offset  # at rest: exactly
 
 
 @pytest.mark.parametrize("backend", ["auto", "python"])
@@ -96,10 +133,16 @@ def test_at_rest_there_is_the_offset_alone_smoothed_or_not_and_nan_stays_nan(bac
 
 @pytest.mark.parametrize("other", LAWS.values(), ids=LAWS)
 def test_two_laws_of_one_rate_add_up(other):
-    law = Friction(0.7, 2.5, 0.4, 3.0, stiffness=0.9)
+    law = Friction(0.7, 2.5, 0.4, 3.0, stiffness=0.9, presliding=other.presliding)
     for one, two in ((law, other), (other, law)):
-        expected = by_hand(one, RATES, 0.8) + by_hand(two, RATES, 0.8)
-        assert by_hand(one + two, RATES, 0.8) == pytest.approx(expected, rel=1e-14)
+        expected = by_hand(one, RATES, 0.8, 3.0) + by_hand(two, RATES, 0.8, 3.0)
+        assert by_hand(one + two, RATES, 0.8, 3.0) == pytest.approx(expected, rel=1e-14)
+
+
+def test_of_two_laws_the_stronger_one_says_where_friction_turns_round():
+    weak, strong, plain = Friction(0, 1, presliding=2), Friction(0, 3, presliding=5), Friction(0, 9)
+    for sums in (weak + strong, strong + weak, plain + strong, strong + plain):
+        assert sums.presliding == 5
 
 
 def test_smoothed_friction_takes_power_at_every_rate_and_is_the_law_itself_beyond():
@@ -120,12 +163,15 @@ def test_rates_beyond_all_floats_are_no_errors_of_the_exponential():
 
 def test_a_follower_hands_its_friction_to_its_master():
     ratio = -2.5
-    laws = LAWS["all"], LAWS["by direction"]
+    laws = LAWS["all"], LAWS["presliding by direction"]
     mechanism = robot(*laws, couplings={"b": Coupling((("a", ratio),), 0.1)})
+    dynamics = rd.InverseDynamics(mechanism, terms=["friction"])
     for rate in RATES:
-        # power: tau_a qd_a = f_a qd_a + f_b (ratio qd_a)
-        expected = by_hand(laws[0], rate) + ratio * by_hand(laws[1], ratio * rate)
-        assert rubbing(mechanism, np.array([rate]))[0] == pytest.approx(expected, rel=1e-13)
+        for faster in (-2.0, 0.0, 2.0):
+            # power: tau_a qd_a = f_a qd_a + f_b (ratio qd_a)
+            expected = by_hand(laws[0], rate, 0.0, faster)
+            expected += ratio * by_hand(laws[1], ratio * rate, 0.0, ratio * faster)
+            assert dynamics([0.0], [rate], [faster])[0] == pytest.approx(expected, rel=1e-12)
 
 
 FORMULATIONS = ["newton_euler", "gibbs_appell", "lagrange_euler", "murphy"]
@@ -149,9 +195,46 @@ def test_a_spring_pulls_by_the_position_also_at_rest_and_a_followers_by_its_own(
             assert found[1] == 0.0
 
 
+def test_the_regressor_knows_of_presliding_and_of_a_new_distance():
+    couplings = {"b": Coupling((("a", -1.5),), 0.1)}
+    laws = LAWS["all"], LAWS["presliding by direction"], LAWS["Stribeck"]
+    dynamics = rd.InverseDynamics(robot(*laws, couplings=couplings))
+    rng = np.random.default_rng(0)
+    for distance in (3e-2, 1e-3):
+        dynamics.set_friction("c", 0.3, 1.5, presliding=distance)
+        q, qd, qdd = rng.uniform(-1, 1, (3, 50, 2)) * [[[1.0]], [[0.3]], [[3.0]]]
+        shown = dynamics.regressor(q, qd, qdd) @ dynamics.parameters
+        assert shown == pytest.approx(dynamics(q, qd, qdd), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_accelerations_and_derivatives_take_dry_friction_as_developed(closed):
+    mechanism = rd.load(CONFIG / ("five_bar.yaml" if closed else "polar.yaml"))
+
+    def with_friction(presliding):
+        law = Friction(0.4, 3.0, presliding=presliding)
+        links = [replace(x, joint=replace(x.joint, friction=law)) for x in mechanism.links]
+        return rd.InverseDynamics(replace(mechanism, links=tuple(links)))
+
+    turning, developed = with_friction(1e-2), with_friction(0.0)
+    n = len(turning.joint_names)
+    q = np.array([mechanism.home.get(name, 0.3) for name in turning.joint_names])
+    qd, qdd = np.linspace(0.05, -0.1, n), np.linspace(0.5, -0.7, n)
+    tau = developed(q, qd, qdd)
+    assert relative(turning(q, qd, qdd), tau) > 0.01
+    assert relative(turning.forward(q, qd, tau), developed.forward(q, qd, tau)) < 1e-11
+    for found, expected in zip(
+        turning.derivatives(q, qd, qdd), developed.derivatives(q, qd, qdd), strict=True
+    ):
+        assert relative(found, expected) < 1e-11
+    for found, expected in ((turning.linearize(q, qd, tau), developed.linearize(q, qd, tau)),):
+        assert relative(found.A, expected.A) < 1e-10
+
+
 def test_derivatives_regressor_and_accelerations_know_of_springs():
     couplings = {"b": Coupling((("a", -1.5),), 0.1)}
-    mechanism = robot(LAWS["all"], LAWS["spring"], LAWS["spring"], couplings=couplings)
+    laws = replace(LAWS["all"], presliding=0.0), LAWS["spring"], LAWS["spring"]
+    mechanism = robot(*laws, couplings=couplings)
     dynamics = rd.InverseDynamics(mechanism)
     q, qd, qdd = np.array([0.3, -0.8]), np.array([0.5, 0.4]), np.array([1.0, -2.0])
     tau, step = dynamics(q, qd, qdd), 1e-6
@@ -175,6 +258,9 @@ def test_a_motor_has_no_spring(tmp_path):
     dynamics = rd.InverseDynamics(mechanism, backend="python")
     with pytest.raises(rd.InputError, match=said):
         dynamics.set_friction("motor", 0.1, 0.1, stiffness=3)
+    said_too = "presliding of motor: found 0.1, expected 0: only the friction of joints has it"
+    with pytest.raises(rd.InputError, match=said_too):
+        dynamics.set_friction("motor", 0.1, 0.1, presliding=0.1)
     geared = {"mount": "base", "friction": {"stiffness": 3}}
     content = yaml.safe_load((CONFIG / "polar.yaml").read_text())
     first = content["links"][0]["joint"]["name"]
@@ -199,6 +285,7 @@ def test_a_law_that_is_set_is_as_if_it_had_been_so(formulation, before, nothing_
             stribeck_torque=law.stribeck_torque,
             stribeck_rate=law.stribeck_rate,
             stiffness=law.stiffness,
+            presliding=law.presliding,
         )
         assert dynamics.mechanism.joint("a").friction == law
         fresh = rd.InverseDynamics(robot(law, LAWS["plain"]), formulation, backend="python")
@@ -226,6 +313,7 @@ def test_friction_in_loops_is_what_all_joints_feel_by_virtual_work(tmp_path):
             "coulomb_negative": law.coulomb_backwards,
             "stribeck": {"torque": law.stribeck_torque, "rate": law.stribeck_rate},
             "stiffness": law.stiffness,
+            "presliding": law.presliding,
         }
     mechanism = closed_robots.load(description, tmp_path)
     chain = ClosedChain(mechanism, terms=["friction"])
@@ -235,11 +323,18 @@ def test_friction_in_loops_is_what_all_joints_feel_by_virtual_work(tmp_path):
     qd = rng.uniform(-1, 1, k)
     T = np.column_stack([chain.forward_kinematics(q, unit).qd_r for unit in np.eye(k)])
     places = chain.forward_kinematics(q).q_r
-    states = zip(chain.coordinate_names, T @ qd, places, strict=True)
-    felt = [by_hand(laws[name], rate, place) for name, rate, place in states]
+    qdd = rng.uniform(-9, 9, k)
+    # q̈_r = T q̈ + Ṫ q̇, the latter by differences
+    before, after = (
+        np.column_stack([chain.forward_kinematics(q + h * qd, u).qd_r for u in np.eye(k)])
+        for h in (-1e-5, 1e-5)
+    )
+    accelerations = T @ qdd + (after - before) @ qd / 2e-5
+    states = zip(chain.coordinate_names, T @ qd, places, accelerations, strict=True)
+    felt = [by_hand(laws[name], *state) for name, *state in states]
     # δW = τᵀ δq_a = fᵀ T δq_a
     expected = T.T @ np.array(felt)
-    assert relative(chain(q, qd, np.zeros(k)), expected) < 1e-9
+    assert relative(chain(q, qd, qdd), expected) < 1e-8
 
 
 def test_a_closed_robot_goes_on_where_it_was_with_a_new_kind_of_friction():
@@ -258,14 +353,19 @@ def test_a_closed_robot_goes_on_where_it_was_with_a_new_kind_of_friction():
 
 @pytest.mark.parametrize("intermediates", [False, True])
 def test_symbols_say_the_same(intermediates):
-    mechanism = robot(LAWS["all"], LAWS["by direction"])
+    laws = LAWS["all"], LAWS["by direction"]
+    mechanism = robot(*laws)
     model = rd.derive(mechanism, terms=["friction"], simplify=False, intermediates=intermediates)
     names = {str(symbol) for symbol in model.parameters}
-    assert names >= {"bv1", "bc1", "bn1", "bo1", "bs1", "ws1", "bk1", "bv2", "bc2", "bn2"}
+    assert names >= {"bv1", "bc1", "bn1", "bo1", "bs1", "ws1", "bk1", "bd1", "bv2", "bc2", "bn2"}
     compute, zero = model.function(), [0.0, 0.0]
     for rates in ([0.4, -0.3], [-0.4, 0.3], zero):
-        expected = [by_hand(LAWS["all"], rates[0], 0.7), by_hand(LAWS["by direction"], rates[1])]
-        assert compute([0.7, 0.2], rates, zero) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        for faster in (zero, [3.0, 2.0]):
+            expected = [
+                by_hand(laws[0], rates[0], 0.7, faster[0]), by_hand(laws[1], rates[1]),
+            ]  # fmt: skip
+            found = compute([0.7, 0.2], rates, faster)
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 def test_symbols_by_the_recorder_say_the_same():
@@ -274,8 +374,8 @@ def test_symbols_by_the_recorder_say_the_same():
     known = Parameters.of(mechanism, False, "")
     task = Task(mechanism, q, qd, qdd, known, "newton_euler", "full", frozenset(["friction"]))
     parts = inlined(*straight_line(task))
-    values = dict(zip((*q, *qd, *qdd), (0.7, 0.2, -0.4, 0.3, 0.0, 0.0), strict=True))
-    expected = [by_hand(LAWS["all"], -0.4, 0.7), by_hand(LAWS["spring"], 0.3, 0.2)]
+    values = dict(zip((*q, *qd, *qdd), (0.7, 0.2, -0.4, 0.3, -3.0, 0.0), strict=True))
+    expected = [by_hand(LAWS["all"], -0.4, 0.7, -3.0), by_hand(LAWS["spring"], 0.3, 0.2)]
     for name in ("friction", "torques"):
         found = np.array(parts[name].subs(values), dtype=float).ravel()
         assert found == pytest.approx(expected, rel=1e-12)
@@ -287,10 +387,15 @@ def test_mujoco_rubs_as_the_law_says(law):
     laws, couplings = (law, LAWS["plain"]), {"b": Coupling((("a", -1.5),), 0.1)}
     for mechanism in (robot(*laws), robot(LAWS["plain"], law, couplings=couplings)):
         n = len(mechanism.joint_names)
-        dynamics = rd.InverseDynamics(mechanism, backend="python")
         for sign in (-1.0, 1.0):
             q, qd, qdd = np.full(n, 0.3), sign * np.linspace(0.5, 0.8, n), np.linspace(2, 3, n)
             moving = Simulation(mechanism)
+            # in the simulation dry friction is always developed
+            links = [
+                replace(x, joint=replace(x.joint, friction=replace(x.joint.friction, presliding=0)))
+                for x in mechanism.links
+            ]
+            dynamics = rd.InverseDynamics(replace(mechanism, links=tuple(links)), backend="python")
             moving.reset(q, qd)
             for _ in range(2):  # nothing is left behind by a call
                 found = moving.accelerations(dynamics(q, qd, qdd))
@@ -308,6 +413,7 @@ def test_mujoco_rubs_as_the_law_says(law):
         ({"stribeck_torque": 1, "stribeck_rate": 0}, "stribeck rate of a: found 0, expected above"),
         ({"stribeck_torque": -1.5}, "stribeck torque of a: found -1.5, expected at least -1, so"),
         ({"stiffness": np.nan}, "stiffness of a: found nan, expected a finite number"),
+        ({"presliding": -1e-3}, "presliding of a: found -0.001, expected at least 0"),
     ],
 )
 def test_a_law_that_drives_is_refused_and_leaves_the_old_one(numbers, words):

@@ -24,7 +24,7 @@ from robot_dynamics.identification.bodies import (
 from robot_dynamics.identification.files import save, summary
 from robot_dynamics.identification.fit import about_described_bodies, fit
 from robot_dynamics.identification.normal_equations import approached, reduce
-from robot_dynamics.identification.preparation import SATURATED, prepare
+from robot_dynamics.identification.preparation import SATURATED, differences, prepare
 from robot_dynamics.identification.quality import _units
 from robot_dynamics.identification.solve import FAR_HEAVIER, Prior
 from robot_dynamics.identification.unknowns import Unknowns
@@ -306,6 +306,56 @@ def test_a_joint_that_turns_without_end_has_a_spring_only_if_it_is_described(tru
     )
     assert law.stiffness == pytest.approx(6.0 if described else 0.0, rel=0.1)
     assert other.stiffness > 0.0
+
+
+def turning(robot: Mechanism, distance: float, seed: int, noise: float = 0.0) -> Recording:
+    """What a robot reports whose dry friction remembers its path, as Dahl's law has it."""
+    names, every = robot.joint_names, 20
+    time, q, qd, qdd = motion(len(names), 20.0, 200.0 * every, seed, 1.0)
+    laws = [robot.joint(name).friction for name in names]
+    smooth = [
+        replace(link, joint=replace(link.joint, friction=replace(link.joint.friction, coulomb=0.0)))
+        for link in robot.links
+    ]
+    z = np.zeros_like(q)
+    for k, step in enumerate(np.diff(q, axis=0), 1):
+        ahead = np.sign(step)
+        z[k] = ahead + (z[k - 1] - ahead) * np.exp(-np.abs(step) / distance)
+    told = slice(None, None, every)
+    tau = InverseDynamics(replace(robot, links=tuple(smooth)))(q[told], qd[told], qdd[told])
+    tau = tau + z[told] * [law.coulomb for law in laws]
+    rng = np.random.default_rng(seed + 1)
+    tau = tau + noise * np.sqrt((tau**2).mean(axis=0)) * rng.normal(size=tau.shape)
+    return Recording(f"turning {seed}", (Stream(names, time[told], q[told], qd[told], tau),))
+
+
+@pytest.mark.parametrize("distance", [4e-4, 3e-3])
+def test_friction_that_remembers_its_path_is_foretold_beyond_the_recording(arm, distance):
+    robot = changed(arm, seed=3, smooth=False)
+    found = identify(arm, turning(robot, distance, 0, noise=0.01)).mechanism
+    laws = [found.joint(name).friction for name in arm.joint_names]
+    for law, name in zip(laws, arm.joint_names, strict=True):
+        assert 1 / 3.2 < law.presliding / distance < 3.2
+        assert law.coulomb == pytest.approx(robot.joint(name).friction.coulomb, rel=0.1)
+    stream = turning(robot, distance, 7).streams[0]
+    developed = [
+        replace(x, joint=replace(x.joint, friction=replace(x.joint.friction, presliding=0.0)))
+        for x in found.links
+    ]
+
+    def missed(mechanism: Mechanism) -> np.ndarray:
+        states = stream.position, stream.velocity, differences(stream.velocity, 0.005)
+        return np.sqrt(((InverseDynamics(mechanism)(*states) - stream.effort) ** 2).mean(axis=0))
+
+    assert (missed(found) < 0.6 * missed(replace(found, links=tuple(developed)))).all()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_friction_without_presliding_gets_none(arm, smooth, noise):
+    robot = changed(arm, seed=4, smooth=smooth)
+    found = identify(arm, recording(robot, 20.0, 200.0, noise=noise)).mechanism
+    assert not any(found.joint(name).friction.presliding for name in arm.joint_names)
 
 
 def one_joint_moves(mechanism, joint: int, noise: float, stiction: float, seed: int) -> Recording:

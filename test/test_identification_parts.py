@@ -262,18 +262,21 @@ def test_the_description_counts_alike_in_every_frame():
 def test_every_law_is_the_friction_it_says(turns):
     rng = np.random.default_rng(0)
     qd = np.r_[rng.normal(0, 0.1, 40), 0.0]
-    columns = laws.raw_columns(qd, turns)
+    qdd = rng.normal(0, 9.0, len(qd))
+    columns = laws.raw_columns(qd, turns, qdd)
     seen = set()
     for law in laws.laws():
         values = rng.uniform(0.1, 1, len(law.names))
         friction = law.friction(values, turns)
-        torque = [friction.torque(v, np.sign(v)) for v in qd]
+        states = zip(qd, qdd, strict=True)
+        torque = [friction.torque(v, friction.heading(v, a)) for v, a in states]
         np.testing.assert_allclose(columns @ law.matrix @ values, torque, atol=1e-14)
         assert law.fault(values) in (None, "breakaway")
         assert not list(friction.faults())
-        seen.add((law.names, law.rate, law.tied))
+        seen.add((law.names, law.rate, law.tied, law.distance))
     assert len(seen) == len(laws.laws())
     assert max(laws.rates(turns)) == (0.7 if turns else pytest.approx(0.07))
+    assert max(laws.distances(turns)) == (3e-3 if turns else pytest.approx(3e-4))
 
 
 @pytest.mark.parametrize(

@@ -199,13 +199,14 @@ FRICTION = Record(
         "coulomb_negative": QUANTITY.said("N·m or N, in place of `coulomb` at negative velocities"),
         "stribeck": _HUMP.kind().said("torque·exp(-(qd/rate)²)·sign(qd), added near rest"),
         "stiffness": QUANTITY.said("N·m/rad or N/m, of a spring"),
+        "presliding": QUANTITY.said("rad or m, over which dry friction turns round on a reversal"),
     }
 )
 
 
 def friction(value: Any, where: Place) -> Friction:
     """The friction law from {viscous, coulomb, offset, coulomb_negative,
-    stribeck: {torque, rate}, stiffness}, all optional."""
+    stribeck: {torque, rate}, stiffness, presliding}, all optional."""
     found = FRICTION.read(value, where)
     hump = found.pop("stribeck", {})
     if hump and "rate" not in hump:

@@ -49,7 +49,7 @@ class _Robot:
 
 @shortened
 class InverseDynamics(Forwarding):  # type: ignore[misc]
-    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd), by any of the formulations.
+    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction, by any of the formulations.
 
     The formulation is recorded once and compiled; the kernel is kept in the user's cache. Arrays
     are float64 in SI units: q in rad or m, tau in N·m or N, in the order of `joint_names`. All
@@ -297,7 +297,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s²; the inverse of a call.
+        """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s²; the inverse of a call, with
+        dry friction fully developed.
 
         With more than seven independent joints, no coupled shafts and all terms, this is the
         articulated-body algorithm, O(n); otherwise D qdd = tau - C qd - g - friction is solved by
@@ -338,7 +339,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         The last is D if inertia is among the terms. Row i belongs to torque i, column j to
         coordinate j. For a closed robot rows are those of the actuated joints, all other joints
         follow q, and with `sensed` the derivatives are exact for consistent readings. Coulomb
-        friction without smoothing contributes nothing: its jump is left out.
+        friction without smoothing contributes nothing: its jump is left out, as is presliding.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -642,6 +643,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         stribeck_torque: float = 0.0,
         stribeck_rate: float = 1.0,
         stiffness: float = 0.0,
+        presliding: float = 0.0,
     ) -> None:
         """Replace the friction law of a joint or rotor; see `mechanism.Friction` for the equation.
 
@@ -658,6 +660,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             stribeck_torque: N·m or N, added near rest.
             stribeck_rate: rad/s or m/s, the rate at which it has decayed to 1/e.
             stiffness: N·m/rad or N/m, of a spring whose torque at q = 0 is the offset.
+            presliding: rad or m, over which dry friction turns round after a reversal.
 
         Raises:
             InputError: no such joint, a number that is not finite, or a law that drives the joint.
@@ -668,8 +671,9 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         if joint not in names:
             raise wrong(InputError, "friction: joint", joint, choices(names))
         law = Friction(
-            viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate, stiffness
-        )
+            viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate, stiffness,
+            presliding,
+        )  # fmt: skip
         for _, what, value, expected in law.faults(joint in shafts):
             raise wrong(InputError, f"{what} of {joint}", value, expected)
 

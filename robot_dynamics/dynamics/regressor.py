@@ -18,7 +18,12 @@ from ..formulations.layout import Recompile
 from ..formulations.regressor import check_linear
 from ..formulations.terms import MOTION, OF_LINKS, motion_of, move, moves_as_one
 from ..mechanism import Mechanism
-from ..mechanism.dynamic_parameters import friction_terms, standard_parameters, stribeck_rates
+from ..mechanism.dynamic_parameters import (
+    friction_shape,
+    friction_shapes,
+    friction_terms,
+    standard_parameters,
+)
 from ..scalar import Array, Floats
 from .inputs import Options
 from .motors import tree_state
@@ -54,7 +59,7 @@ class RegressorKernel:
             # that the terms include
             terms = terms | {"inertia"}
         model = form.regressor.of(mechanism, rotors, terms, options.friction_smoothing)
-        self.laws, self._rotor_columns = model.laws, model.rotor_columns
+        self.laws, self._rotor_columns = (model.laws, model.shapes), model.rotor_columns
         self._names = mechanism.joint_names
         n = len(self._names)
         names = tuple(standard_parameters(mechanism, rotors, "friction" in terms))
@@ -69,7 +74,7 @@ class RegressorKernel:
 
         content = (model.content, terms, options.friction_smoothing, form.regressor)
         function = Function(
-            "regressor", ("q", "qd", "qdd"), (n + form.extra, n, n), (n, p), 3 + model.rates,
+            "regressor", ("q", "qd", "qdd"), (n + form.extra, n, n), (n, p), 3 + model.shaping,
             equations, content, mechanism.name,
         )  # fmt: skip
         self._numbers = _numbers(mechanism)
@@ -85,7 +90,8 @@ class RegressorKernel:
         Raises:
             Recompile: it has a kind of friction that is not compiled in.
         """
-        if self.laws != tuple(friction_terms(law) for *_, law in mechanism.friction_rows()):
+        laws = [law for *_, law in mechanism.friction_rows()]
+        if self.laws != (tuple(map(friction_terms, laws)), tuple(map(friction_shape, laws))):
             raise Recompile
         other = copy(self)
         other._numbers = _numbers(mechanism)
@@ -143,5 +149,5 @@ class RegressorKernel:
 
 
 def _numbers(mechanism: Mechanism) -> Floats:
-    """What Y depends on apart from the state: gravity, and the rates of Stribeck terms."""
-    return np.array([*mechanism.gravity, *stribeck_rates(mechanism)], dtype=float)
+    """What Y depends on apart from the state: gravity, and the shape of friction."""
+    return np.array([*mechanism.gravity, *friction_shapes(mechanism)], dtype=float)

@@ -47,7 +47,8 @@ def derivatives(
 ) -> Array:
     """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = D (3, n, n) of the chosen terms.
 
-    Coulomb friction without smoothing contributes nothing: its jump at rest is left out.
+    Coulomb friction without smoothing contributes nothing: its jump at rest is left out, as is
+    presliding.
 
     Args:
         equations: those of newton_euler.

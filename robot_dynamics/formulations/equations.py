@@ -4,7 +4,7 @@
 This module has what all formulations share: joints that follow others, rotor models,
 selected terms, friction. Closed chains are in `closure`.
 
-    tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd)
+    tau = D(q) qdd + C(q, qd) qd + g(q) + friction(q, qd, qdd)
 
 `terms` defines which part of it each term is.
 """
@@ -25,7 +25,6 @@ from ..scalar import (
     Note,
     Scalar,
     array,
-    direction,
     from_columns,
     is_zero,
     unnoticed,
@@ -95,7 +94,7 @@ class Equations:
         tau = self._rigid(self.mechanism, q, *motion_of("links", terms, qd, qdd), g, note=note)
         if self.rotors is not None:
             tau = tau + self._rigid(self.rotors, q, *motion_of("rotors", terms, qd, qdd), g)
-        return tau + self.friction(q, qd) if "friction" in terms else tau
+        return tau + self.friction(q, qd, qdd) if "friction" in terms else tau
 
     def of_links(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """D qdd + C qd (n,) of the links, and of the rotors unless they are separate."""
@@ -130,20 +129,36 @@ class Equations:
         still = zeros(len(self.mechanism.joint_names))
         return replace(self, terms=frozenset({"gravity"})).torques(q, still, still)
 
-    def friction(self, q: Array, qd: Array) -> Array:
-        """The friction torques (n,) at q, qd (n,): the friction of a follower acts on the joints
-        that it follows, that of a rotor on all joints that turn it."""
+    def friction(self, q: Array, qd: Array, qdd: Array | None = None) -> Array:
+        """The friction torques (n,) at q, qd, qdd (n,): the friction of a follower acts on the
+        joints that it follows, that of a rotor on all joints that turn it.
+
+        Without qdd dry friction is fully developed, as if no joint had just reversed.
+        """
         elements = self.mechanism.friction_rows()
-        # tau = Nᵀ f(N q + s, N qd), with a row of N for each joint and each rotor that has friction
+        # tau = Nᵀ f(N q + s, N qd, N qdd), with a row of N for each joint and each rotor that has
+        # friction
         N = array([row for row, _, _ in elements]).reshape(len(elements), len(qd))
+        accelerations = zeros(len(elements)) if qdd is None else N @ array(qdd)
         forces = [
-            law.torque(rate, direction(rate, self.friction_smoothing), place + shift)
-            for (_, shift, law), place, rate in zip(
-                elements, N @ array(q), N @ array(qd), strict=True
+            law.torque(rate, law.heading(rate, faster, self.friction_smoothing), place + shift)
+            for (_, shift, law), place, rate, faster in zip(
+                elements, N @ array(q), N @ array(qd), accelerations, strict=True
             )
         ]
         tau: Array = N.T @ array(forces)
         return tau
+
+    @property
+    def developed(self) -> Equations:
+        """The same equations without presliding: dry friction is always fully developed."""
+        links = tuple(
+            replace(link, joint=replace(link.joint, friction=replace(law, presliding=0.0)))
+            if not is_zero((law := link.joint.friction).presliding)
+            else link
+            for link in self.mechanism.links
+        )
+        return replace(self, mechanism=replace(self.mechanism, links=links))
 
     def _rigid(
         self,

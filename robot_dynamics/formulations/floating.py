@@ -40,9 +40,9 @@ class Floating(Equations):
         """
         return on_turning_axes(super().coriolis_matrix(q, qd), self.mass_matrix(q), qd)
 
-    def friction(self, q: Array, qd: Array) -> Array:
-        """The friction torques (n,) at q (n + 1,), qd (n,); the base has none."""
-        return super().friction(_still(q), qd)
+    def friction(self, q: Array, qd: Array, qdd: Array | None = None) -> Array:
+        """The friction torques (n,) at q (n + 1,), qd, qdd (n,); the base has none."""
+        return super().friction(_still(q), qd, qdd)
 
     def _rigid(self, tree: Mechanism, *state: Array, note: Note = unnoticed) -> Array:
         tau: Array = super()._rigid(tree, *at_zero(tree, *state), note=note)
@@ -57,8 +57,8 @@ class FloatingRegressor(Regressor):
         found = super()._bodies(*at_zero(self.tree, q, qd, qdd, gravity))
         return [rows[:, order] for rows in found]
 
-    def _friction(self, q: Array, qd: Array, rates: Array) -> list[Array]:
-        return super()._friction(_still(q), qd, rates)
+    def _friction(self, q: Array, qd: Array, qdd: Array, shapes: Array) -> list[Array]:
+        return super()._friction(_still(q), qd, qdd, shapes)
 
 
 def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]:

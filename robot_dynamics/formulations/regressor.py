@@ -22,9 +22,15 @@ import numpy as np
 
 from ..errors import InputError, wrong
 from ..mechanism import Armature, Friction, Inertial, Mechanism, Pose
-from ..mechanism.dynamic_parameters import FRICTION, armature_names, friction_terms, is_whole
+from ..mechanism.dynamic_parameters import (
+    FRICTION,
+    armature_names,
+    friction_shape,
+    friction_terms,
+    is_whole,
+)
 from ..mechanism.transform import lumped, rotors_as_links, standard_form
-from ..scalar import Array, Scalar, array, cross, direction, rotation_to, zeros
+from ..scalar import Array, Scalar, array, cross, rotation_to, zeros
 from .newton_euler import Turn, acceleration_matrix
 from .terms import MOTION, gravity_of, motion_of, moves_as_one
 
@@ -71,6 +77,8 @@ class Regressor:
     """(m,): the offset s of each"""
     laws: tuple[tuple[str, ...], ...]
     """(m,): the terms of each"""
+    shapes: tuple[tuple[str, ...], ...]
+    """(m,): the numbers of each in which the torques are not linear"""
     terms: frozenset[str]
     friction_smoothing: Scalar
 
@@ -116,6 +124,7 @@ class Regressor:
             array([row for row, *_ in elements]).reshape(len(elements), len(mechanism.joint_names)),
             tuple(shift for _, shift, _ in elements),
             tuple(friction_terms(law) for _, _, law in elements),
+            tuple(friction_shape(law) for _, _, law in elements),
             terms,
             friction_smoothing,
         )
@@ -129,7 +138,7 @@ class Regressor:
         ]
         return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
                 self.columns, self.shafts, self.armatures, self.rows, self.shifts,
-                self.laws)  # fmt: skip
+                self.laws, self.shapes)  # fmt: skip
 
     @property
     def rotor_columns(self) -> slice:
@@ -141,11 +150,11 @@ class Regressor:
         return slice(before, before + bodies + len(self.shafts) - self.armatures)
 
     @property
-    def rates(self) -> int:
-        """The number of Stribeck terms, whose rates are not among the parameters."""
-        return sum("stribeck" in terms for terms in self.laws)
+    def shaping(self) -> int:
+        """The number of friction's numbers that are not among the parameters."""
+        return sum(map(len, self.shapes))
 
-    def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array, rates: Array) -> Array:
+    def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array, shapes: Array) -> Array:
         """The regressor Y (n, p).
 
         Args:
@@ -153,7 +162,7 @@ class Regressor:
             qd: (n,) rates, rad/s or m/s.
             qdd: (n,) accelerations, rad/s² or m/s².
             gravity: (3,), m/s², in the base frame.
-            rates: the Stribeck rates of the joints and shafts that have one, rad/s or m/s.
+            shapes: the numbers `shapes` of all joints and shafts, rad/s or m/s, rad or m.
         """
         terms = self.terms
         weight = gravity_of(terms, gravity)
@@ -161,7 +170,7 @@ class Regressor:
         spin, spin_rate = motion_of("rotors", terms, qd, qdd)
         links = self._bodies(q, slow, driven, weight)[: self.moving]
         rotors = self._bodies(q, spin, spin_rate, weight)[self.moving :]
-        friction = self._friction(q, qd, rates) if "friction" in terms else []
+        friction = self._friction(q, qd, qdd, shapes) if "friction" in terms else []
         reflected = len(self.shafts) - self.armatures
         shafts = self._shafts(spin_rate)[:reflected] + self._shafts(driven)[reflected:]
         n = len(qd)
@@ -225,16 +234,15 @@ class Regressor:
                 rows[:, master] += S[j, master] * np.array(powers, dtype=object)
         return rows[list(self.columns[i])]
 
-    def _friction(self, q: Array, qd: Array, rates: Array) -> list[Array]:
+    def _friction(self, q: Array, qd: Array, qdd: Array, shapes: Array) -> list[Array]:
         """The columns of the friction law of each joint and shaft, as rows (…, n)."""
-        N, smooth, slow = self.rows, self.friction_smoothing, iter(rates)
-        blocks = []
-        places = N @ array(q) + array(self.shifts)
-        for terms, row, place, rate in zip(self.laws, N, places, N @ array(qd), strict=True):
-            heading = direction(rate, smooth)
+        N, numbers, blocks = self.rows, iter(shapes), []
+        states = zip(N @ array(q) + array(self.shifts), N @ array(qd), N @ array(qdd), strict=True)
+        for terms, shape, row, state in zip(self.laws, self.shapes, N, states, strict=True):
+            place, rate, faster = state
             nothing = {FRICTION[term]: 0.0 for term in terms}
-            if "stribeck" in terms:
-                nothing["stribeck_rate"] = next(slow)
+            nothing |= {name: next(numbers) for name in shape}
+            heading = Friction(**nothing).heading(rate, faster, self.friction_smoothing)
             # the column of a term is the torque of a law with only this coefficient, at one
             laws = [Friction(**(nothing | {FRICTION[term]: 1.0})) for term in terms]
             blocks.append(np.outer(array(law.torque(rate, heading, place) for law in laws), row))

@@ -3,7 +3,8 @@
 
 Each joint has raw columns, and the torque of every law is a linear combination of them:
 
-    qd,   1 where qd > 0,   -1 where qd < 0,   1,   exp(-(qd/r)²)·sign(qd) for some rates r,   q
+    qd,   1 where qd > 0,   -1 where qd < 0,   1,   exp(-(qd/r)²)·sign(qd) for some rates r,
+    sign(qd) - z for some distances of presliding (see `Friction.heading`),   q
 
 A law is a matrix that maps its own parameters (see `mechanism.Friction`) to coefficients of the raw
 columns.
@@ -17,17 +18,25 @@ from functools import cache
 import numpy as np
 
 from ..mechanism import Friction, Mechanism
+from ..mechanism.mechanism import TINY
 from .recording import Floats
 
 RATES = (0.01, 0.02, 0.035, 0.06, 0.1, 0.18, 0.35, 0.7)
 """rad/s: the candidate rates of the Stribeck effect"""
+DISTANCES = (1e-4, 3e-4, 1e-3, 3e-3)
+"""rad: the candidate distances of presliding"""
 SLIDING = 0.1
-"""m/s at a sliding (prismatic) joint that correspond to 1 rad/s at a turning (revolute) one"""
+"""m (m/s) at a sliding (prismatic) joint that correspond to 1 rad (rad/s) at a turning (revolute)
+one"""
 SLOW = 0.01
 """RMS rate in rad/s (for sliding joints `SLIDING` times as many m/s) below which a joint counts as
 standing still: its friction and its rotor's inertia would be extrapolated from noise"""
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
-STIFFNESS = 4 + len(RATES)
+STRIBECK = 4
+"""Of the first rate"""
+PRESLIDING = STRIBECK + len(RATES)
+"""Of the first distance"""
+STIFFNESS = PRESLIDING + len(DISTANCES)
 RAW = STIFFNESS + 1
 """Number of raw columns of a joint"""
 BREAKAWAY = 4.0
@@ -39,32 +48,53 @@ SPRING = ("offset", "stiffness")
 """The parameters of a spring, or a cable, that pulls a joint towards some position"""
 
 
-def raw_columns(qd: Floats, turns: bool) -> Floats:
+def raw_columns(qd: Floats, turns: bool, qdd: Floats | None = None) -> Floats:
     """The raw columns (k, RAW) of one joint, with 0 in the place of its positions.
 
     Args:
         qd: (k,) rates, rad/s or m/s.
         turns: whether the joint turns; otherwise it slides.
+        qdd: (k,) accelerations, rad/s² or m/s²; None: dry friction is fully developed.
     """
     signals = np.empty((RAW, len(qd)))
-    signals[VISCOUS], signals[OFFSET], signals[STIFFNESS] = qd, 1.0, 0.0
+    signals[VISCOUS], signals[OFFSET], signals[PRESLIDING:] = qd, 1.0, 0.0
     signals[FORWARDS], signals[BACKWARDS] = qd > 0, qd < 0
     signals[BACKWARDS] *= -1.0
     sign = signals[FORWARDS] + signals[BACKWARDS]
-    for rate, effect in zip(rates(turns), signals[OFFSET + 1 : STIFFNESS], strict=True):
+    for rate, effect in zip(rates(turns), signals[STRIBECK:PRESLIDING], strict=True):
         # exp(-(qd/r)²)·sign(qd)
         np.divide(qd, rate, out=effect)
         effect *= effect
         np.negative(effect, out=effect)
         np.exp(effect, out=effect)
         effect *= sign
+    if qdd is not None:
+        signals[PRESLIDING:STIFFNESS] = reversal(qd, qdd, np.array(distances(turns))[:, None])
     columns: Floats = signals.T
     return columns
+
+
+def reversal(qd: Floats, qdd: Floats, distance: Floats) -> Floats:
+    """sign(qd) - z: what presliding takes from the direction of developed dry friction.
+
+    Args:
+        qd: rates, rad/s or m/s.
+        qdd: accelerations, rad/s² or m/s².
+        distance: of presliding, rad or m; 0: there is none.
+    """
+    # as in `Friction.heading`: 2 sign(q̇) e^(-d/σ), d = q̇²/2|q̈|, where q̇ q̈ > 0
+    way = qd * qd / (2.0 * np.abs(qdd) * distance + TINY)
+    return np.asarray(np.where(qd * qdd > 0, 2.0 * np.sign(qd), 0.0) * np.exp(-way))
 
 
 def rates(turns: bool) -> tuple[float, ...]:
     """The candidate Stribeck rates in rad/s of a turning joint or m/s of a sliding one."""
     return tuple(rate * (1.0 if turns else SLIDING) for rate in RATES)
+
+
+def distances(turns: bool) -> tuple[float, ...]:
+    """The candidate distances of presliding, rad or m."""
+    return tuple(each * (1.0 if turns else SLIDING) for each in DISTANCES)
 
 
 def stands_still(mechanism: Mechanism, joint: str, squares: float, count: float) -> bool:
@@ -93,6 +123,8 @@ class FrictionLaw:
     tied: bool = False
     """Whether the Stribeck torque cancels Coulomb friction at rest, so that the law has no step
     there"""
+    distance: int | None = None
+    """Index of its distance of presliding; None: dry friction turns round at once"""
 
     @property
     def springs(self) -> bool:
@@ -121,6 +153,8 @@ class FrictionLaw:
             fields["stribeck_rate"] = size * rates(turns)[self.rate]
             if self.tied:
                 fields["stribeck_torque"] = -fields["coulomb"]
+        if self.distance is not None:
+            fields["presliding"] = distances(turns)[self.distance]
         return Friction(**fields)
 
     def fault(self, values: Floats) -> str | None:
@@ -153,7 +187,7 @@ class FrictionLaw:
         viscous = tuple(name for name in self.names if name == "viscous")
         match fault:
             case "viscous":
-                return law(self.names[1:], self.rate, self.tied)
+                return law(self.names[1:], self.rate, self.tied, self.distance)
             case "coulomb":
                 return law((*viscous, *bias))
             case "breakaway":
@@ -165,8 +199,8 @@ class FrictionLaw:
 @cache
 def shaft_laws() -> tuple[FrictionLaw, ...]:
     """The candidates for a motor that is coupled to several joints: those without an offset, as the
-    joints' offsets can always express it."""
-    return tuple(law for law in laws() if "offset" not in law.names)
+    joints' offsets can always express it, and without presliding."""
+    return tuple(law for law in laws() if "offset" not in law.names and law.distance is None)
 
 
 @cache
@@ -177,6 +211,8 @@ def laws() -> tuple[FrictionLaw, ...]:
         for bias in ((), ("offset",), SPRING):
             found.append(_law((*viscous, *bias)))
             found.append(_law((*viscous, "coulomb", *bias)))
+            for k in range(len(DISTANCES)):
+                found.append(_law((*viscous, "coulomb", *bias), distance=k))
             for k in range(len(RATES)):
                 found.append(_law((*viscous, "coulomb", *bias), k, tied=True))
                 found.append(_law((*viscous, "coulomb", *bias, "stribeck_torque"), k))
@@ -187,22 +223,32 @@ def laws() -> tuple[FrictionLaw, ...]:
     return tuple(sorted(found, key=lambda law: len(law.names)))
 
 
-def law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> FrictionLaw:
+def law(
+    names: tuple[str, ...],
+    rate: int | None = None,
+    tied: bool = False,
+    distance: int | None = None,
+) -> FrictionLaw:
     """The candidate law with these parameters.
 
     Args:
         names: its parameters.
         rate: index of its Stribeck rate; None: it has no Stribeck effect.
         tied: whether the Stribeck torque cancels Coulomb friction at rest.
+        distance: index of its distance of presliding; None: there is none.
     """
+    wanted = names, rate, tied and rate is not None, distance
     return next(
-        each
-        for each in laws()
-        if (each.names, each.rate, each.tied) == (names, rate, tied and rate is not None)
+        each for each in laws() if (each.names, each.rate, each.tied, each.distance) == wanted
     )
 
 
-def _law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> FrictionLaw:
+def _law(
+    names: tuple[str, ...],
+    rate: int | None = None,
+    tied: bool = False,
+    distance: int | None = None,
+) -> FrictionLaw:
     matrix = np.zeros((RAW, len(names)))
     for column, name in zip(matrix.T, names, strict=True):
         match name:
@@ -212,7 +258,9 @@ def _law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) ->
                 column[FORWARDS] = 1.0
                 column[BACKWARDS] = 0.0 if "coulomb_negative" in names else 1.0
                 if tied and rate is not None:
-                    column[4 + rate] = -1.0
+                    column[STRIBECK + rate] = -1.0
+                if distance is not None:
+                    column[PRESLIDING + distance] = -1.0
             case "coulomb_negative":
                 column[BACKWARDS] = 1.0
             case "offset":
@@ -220,5 +268,5 @@ def _law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) ->
             case "stiffness":
                 column[STIFFNESS] = 1.0
             case "stribeck_torque" if rate is not None:
-                column[4 + rate] = 1.0
-    return FrictionLaw(names, matrix, rate, tied)
+                column[STRIBECK + rate] = 1.0
+    return FrictionLaw(names, matrix, rate, tied, distance)

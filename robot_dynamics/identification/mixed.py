@@ -143,10 +143,10 @@ def _reversed(samples: Samples, signs: Floats) -> Samples:
     The columns of each joint's own friction remain, since the plain law with the opposite sign is
     the same law.
     """
-    smoothing = samples.smoothing
+    smooth = samples.smoothing
     return replace(
         samples, q=samples.q * signs, qd=samples.qd * signs, qdd=samples.qdd * signs,
-        smoothing=smoothing and replace(smoothing, qd=smoothing.qd * signs),
+        smoothing=smooth and replace(smooth, qd=smooth.qd * signs, qdd=smooth.qdd * signs),
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from .friction_laws import (
     RATES,
     RAW,
     STIFFNESS,
+    STRIBECK,
     VISCOUS,
     rates,
     raw_columns,
@@ -87,6 +88,8 @@ class Smoothing:
     pad: int
     qd: Floats
     """(m, n): at the recording's sampling rate, before decimation"""
+    qdd: Floats
+    """(m, n): likewise"""
 
     def __call__(self, values: Floats) -> Floats:
         """Filter values (m, …) of the whole stretch."""
@@ -176,7 +179,11 @@ class Samples:
             self.tau[:, chosen], self.unfiltered[:, chosen], self.usable[:, chosen],
             None if self.friction is None else self.friction[:, chosen],
             None if self.smoothing is None
-            else replace(self.smoothing, qd=self.smoothing.qd[:, chosen]),
+            else replace(
+                self.smoothing,
+                qd=self.smoothing.qd[:, chosen],
+                qdd=self.smoothing.qdd[:, chosen],
+            ),
             self.place,
         )  # fmt: skip
 
@@ -185,15 +192,15 @@ class Samples:
         """The samples without filtered friction columns: friction has steps."""
         return replace(self, friction=None, smoothing=None, place=None)
 
-    def blurred(self, friction: Callable[[Floats], Floats]) -> Floats:
-        """(k, n): filtered friction minus friction(qd).
+    def blurred(self, friction: Callable[[Floats, Floats], Floats]) -> Floats:
+        """(k, n): filtered friction minus friction(qd, qdd).
 
         Args:
-            friction: maps rates (k, n) to torques (k, n).
+            friction: maps rates and accelerations (k, n) to torques (k, n).
         """
         if self.smoothing is None:
             return np.zeros_like(self.tau)
-        sharp = friction(self.smoothing.qd)
+        sharp = friction(self.smoothing.qd, self.smoothing.qdd)
         return np.asarray((self.smoothing(sharp) - sharp)[self.place])
 
     @property
@@ -212,9 +219,12 @@ def joined(parts: Sequence[Samples]) -> Samples:
     smoothing, place = None, None
     filters = [part.smoothing for part in parts if part.smoothing is not None]
     if len(filters) == len(parts):
-        first, rates = filters[0], [each.qd for each in filters]
-        smoothing = _Smoothings(first.sections, first.pad, np.concatenate(rates), tuple(filters))
-        before = np.cumsum([0, *map(len, rates)])
+        first = filters[0]
+        rates, accelerations = (
+            np.concatenate([getattr(each, name) for each in filters]) for name in ("qd", "qdd")
+        )
+        smoothing = _Smoothings(first.sections, first.pad, rates, accelerations, tuple(filters))
+        before = np.cumsum([0, *(len(each.qd) for each in filters)])
         place = np.concatenate(
             [k + np.asarray(part.place) for k, part in zip(before, parts, strict=False)]
         )
@@ -711,19 +721,19 @@ def filtered(
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
         pad = min(len(time) - 1, 3 * spoiled)
 
-        smooth = Smoothing(sections, pad, qd)
+        smooth = Smoothing(sections, pad, qd, qd)
         missing = ~np.isfinite(tau)
         q, qd, tau = np.split(smooth(np.nan_to_num(np.hstack([q, qd, tau]))), 3, axis=1)
         tau[missing] = np.nan
-        smoothing = replace(smooth, qd=qd)
+        smoothing = replace(smooth, qd=qd, qdd=differences(qd, period))
         if kept is None:
-            friction = _all_columns(qd, smooth, turns)
+            friction = _all_columns(smoothing, turns)
         else:
             friction = _few_columns(qd, smooth, turns)
         friction[..., STIFFNESS] = q
         usable = _eroded(usable, spoiled)
         step = max(1, int(1.0 / (THINNING * cutoff * period)))
-    qdd = differences(qd, period)
+    qdd = differences(qd, period) if smoothing is None else smoothing.qdd
     chosen = slice(spoiled, len(time) - spoiled, step) if kept is None else kept
     samples = Samples(
         time, q, qd, qdd, tau, unfiltered, usable, friction, smoothing, np.arange(len(time))
@@ -736,11 +746,12 @@ def _transient_length(cutoff: float, period: float) -> int:
     return max(3, math.ceil(1.0 / (cutoff * period)))
 
 
-def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
+def _all_columns(smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
     """(k, n, RAW): the filtered friction columns, without positions."""
+    qd, qdd = smooth.qd, smooth.qdd
     out = np.empty((qd.shape[1], RAW, len(qd)))
-    for signals, rate, turning in zip(out, qd.T, turns, strict=True):
-        columns = raw_columns(rate, turning).T
+    for signals, rate, acceleration, turning in zip(out, qd.T, qdd.T, turns, strict=True):
+        columns = raw_columns(rate, turning, acceleration).T
         if not rate.all():
             signals[:] = smooth.signals(columns)
             continue
@@ -754,8 +765,8 @@ def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floa
 
 
 def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
-    """(k, n, RAW): the filtered friction columns, without positions, and with every third Stribeck
-    rate only."""
+    """(k, n, RAW): the filtered friction columns, without positions and presliding, and with every
+    third Stribeck rate only."""
     out = np.zeros((*qd.shape, RAW))
     out[..., VISCOUS], out[..., OFFSET] = qd, 1.0
     ahead = qd > 0
@@ -765,7 +776,7 @@ def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floa
     sign = np.where(ahead, 1.0, -1.0)
     own = np.array([rates(turning) for turning in turns])
     for k in range(1, len(RATES), 3):
-        out[..., OFFSET + 1 + k] = smooth(sign * np.exp(-((qd / own[:, k]) ** 2)))
+        out[..., STRIBECK + k] = smooth(sign * np.exp(-((qd / own[:, k]) ** 2)))
     return out
 
 
@@ -869,11 +880,10 @@ def _in_long_rests(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]
 
 def at_any_place(
     friction: Callable[[Floats, Floats, Floats], Floats],
-) -> Callable[[Floats], Floats]:
-    """Turn a friction function of (q, qd, qdd) into one of the rates (k, n) alone, at q = 0."""
+) -> Callable[[Floats, Floats], Floats]:
+    """Turn a friction function of (q, qd, qdd) into one of (qd, qdd), (k, n) each, at q = 0."""
 
-    def of_rates(qd: Floats) -> Floats:
-        still = np.zeros_like(qd)
-        return friction(still, qd, still)
+    def of_motion(qd: Floats, qdd: Floats) -> Floats:
+        return friction(np.zeros_like(qd), qd, qdd)
 
-    return of_rates
+    return of_motion

@@ -33,8 +33,8 @@ PENALTY = 10.0
 parameter less than about three standard deviations from 0 is left out"""
 HUMP = 0.1
 """Fraction of a joint's squared error that a Stribeck effect must explain, since some Stribeck rate
-always explains a little where a noisy rate changes sign. So must a spring that pushes, which
-explains a little where efforts and bodies do not match"""
+always explains a little where a noisy rate changes sign. So must presliding, for the same reason,
+and a spring that pushes, which explains a little where efforts and bodies do not match"""
 DRIVES = 3.0
 """Decrease of the squared held-out error, per sample and in noise variances, that justifies
 friction that drives its joint (a halved RMS error); the error must also decrease on every held-out
@@ -75,7 +75,8 @@ class Drive:
             count: the effective number of samples in which the drive acts.
             values: its parameters.
         """
-        humps = (self.law.rate is not None) + self.law.pushes(values)
+        law = self.law
+        humps = (law.rate is not None) + (law.distance is not None) + law.pushes(values)
         return PENALTY * self.size + HUMP * count * humps
 
     def columns(self, width: int) -> Floats:

@@ -5,7 +5,7 @@ Coulomb friction has a step at rest, where a measured rate is little more than n
 torque jumps by twice the friction, while static friction may carry any part of it. Where rests in
 the recordings contradict the step, the joint's law is
 
-    coulomb·(1 - exp(-(qd/r)²))·sign(qd)
+    coulomb·(1 - exp(-(qd/r)²))·z
 
 with a rate r far below those of its motion, in which the two laws agree.
 """
@@ -21,6 +21,7 @@ from ..errors import listed
 from ..mechanism import Mechanism
 from .errors import SplitDynamics
 from .fit import Fit
+from .friction_laws import distances, reversal
 from .preparation import STANDSTILL, Prepared
 from .recording import Floats
 
@@ -46,6 +47,8 @@ class Stepped:
 
     coulomb: Floats
     """(n,), N·m or N: the Coulomb friction; 0: the law has no such step"""
+    presliding: Floats
+    """(n,), rad or m: its distance; 0: none"""
     fastest: Floats
     """(n,), rad/s or m/s: the largest rates in the recordings"""
 
@@ -57,7 +60,7 @@ class Stepped:
             fit: the fit.
             fastest: (n,), rad/s or m/s: the largest rates in the recordings.
         """
-        coulomb = np.zeros(len(fit.unknowns.joints))
+        coulomb, presliding = np.zeros((2, len(fit.unknowns.joints)))
         for j, name in enumerate(fit.unknowns.joints):
             drive = fit.drives[name]
             names = drive.law.names
@@ -66,7 +69,10 @@ class Stepped:
                 continue
             if "coulomb" in names:
                 coulomb[j] = fit.drive(name)[names.index("coulomb")]
-        return cls(coulomb, fastest)
+            if drive.law.distance is not None:
+                turns = fit.unknowns.mechanism.joint(name).turns
+                presliding[j] = distances(turns)[drive.law.distance]
+        return cls(coulomb, presliding, fastest)
 
     @property
     def rates(self) -> Floats:
@@ -87,15 +93,16 @@ class Stepped:
         for part in prepared.resting:
             # efforts are filtered, and thus friction too
             stepped = part.tau - model(part.q, part.qd, part.qdd) - model.blurred(part)
-            smooth = stepped + self._step(part.qd) + part.blurred(self._step)
+            smooth = stepped + self._step(part.qd, part.qdd) + part.blurred(self._step)
             found.duration[:] += part.period * part.usable.sum(axis=0)
             for total, missed in ((found.stepped, stepped), (found.smooth, smooth)):
                 total += (np.where(part.usable, missed, 0.0) ** 2).sum(axis=0)
         return found
 
-    def _step(self, qd: Floats) -> Floats:
+    def _step(self, qd: Floats, qdd: Floats) -> Floats:
         """(k, n): the difference between the two laws."""
-        return np.asarray(self.coulomb * np.exp(-((qd / self.rates) ** 2)) * np.sign(qd))
+        z = np.sign(qd) - reversal(qd, qdd, self.presliding)
+        return np.asarray(self.coulomb * np.exp(-((qd / self.rates) ** 2)) * z)
 
     def without_step(self, joints: tuple[str, ...], errors: AtRest) -> Mapping[str, float]:
         """By name, the joints that have no dry friction at standstill, and their r.

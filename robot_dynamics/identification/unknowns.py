@@ -366,7 +366,7 @@ class Unknowns:
         if samples.friction is not None:
             return samples.friction[:, j, : self.raw]
         turns = self.mechanism.joint(self.joints[j]).turns
-        columns = laws.raw_columns(samples.qd[:, j], turns)
+        columns = laws.raw_columns(samples.qd[:, j], turns, samples.qdd[:, j])
         columns[:, laws.STIFFNESS] = samples.q[:, j]
         return columns[:, : self.raw]
 

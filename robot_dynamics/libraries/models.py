@@ -21,7 +21,7 @@ from ..formulations.layout import shaped
 from ..formulations.regressor import check_linear
 from ..formulations.terms import MOTION, OF_LINKS, rotors_felt
 from ..mechanism import Mechanism
-from ..mechanism.dynamic_parameters import standard_parameters, stribeck_rates
+from ..mechanism.dynamic_parameters import friction_shapes, standard_parameters
 from ..mechanism.transform import rotors_as_links, with_rotor_model, without_bodies
 from ..scalar import Array, Scalar, array, from_columns, zeros
 
@@ -75,10 +75,10 @@ class Choices:
         chosen = self.terms if terms is None else frozenset(terms)
         rotors = rotors_felt(self.rotors, self.terms)
         check_linear(mechanism, rotors, self.terms)
-        rates = stribeck_rates(mechanism)
+        shapes = array(friction_shapes(mechanism))
         model = self.form.regressor.of(mechanism, rotors, chosen, self.friction_smoothing)
         names = tuple(standard_parameters(mechanism, rotors, "friction" in chosen))
-        return names, model.matrix(q, qd, qdd, mechanism.gravity, array(rates))
+        return names, model.matrix(q, qd, qdd, mechanism.gravity, shapes)
 
 
 class Described:

@@ -47,7 +47,9 @@ FRICTION = {
     "stiffness": "stiffness",
 }
 """The friction parameters in which the torques are linear, with their fields in `Friction`: all but
-Stribeck's rate"""
+those of `SHAPE`"""
+SHAPE = ("stribeck_rate", "presliding")
+"""The fields of `Friction` in which the torques are not linear"""
 
 
 def standard_parameters(
@@ -201,10 +203,17 @@ def friction_terms(law: Friction) -> tuple[str, ...]:
     return tuple(name for name, field in FRICTION.items() if field in own)
 
 
-def stribeck_rates(mechanism: Mechanism) -> list[Scalar]:
-    """The Stribeck rates of all laws that have one, rad/s or m/s, in the order of `frictions`."""
+def friction_shape(law: Friction) -> tuple[str, ...]:
+    """The names in SHAPE of the numbers that this law has."""
+    own = law.numbers
+    return tuple(name for name in SHAPE if name in own)
+
+
+def friction_shapes(mechanism: Mechanism) -> list[Scalar]:
+    """The numbers `friction_shape` of all laws, rad/s or m/s, rad or m, in the order of
+    `frictions`."""
     laws = frictions(mechanism).values()
-    return [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
+    return [getattr(law, name) for law in laws for name in friction_shape(law)]
 
 
 def _named(owner: str, names: tuple[str, ...], numbers: Array) -> dict[str, float]:

@@ -19,12 +19,14 @@ from ..scalar import (
     Array,
     Scalar,
     array,
+    direction,
     exact,
     exp,
     is_number,
     is_zero,
     rotation_about,
     rotation_rpy,
+    sign,
     zeros,
 )
 from .shown import as_html, in_one_line
@@ -36,6 +38,10 @@ BASE = "base"
 
 TURNING = ("revolute", "continuous")
 SLIDING = ("prismatic",)
+
+TINY = 1e-18
+"""m or rad, added to a distance that is divided by: nothing at rest, and its square is a number in
+single precision, too"""
 JOINT_TYPES = (*TURNING, *SLIDING, "fixed")
 LOOP_TYPES = ("revolute", "spherical", "universal", "prismatic", "fixed")
 
@@ -222,8 +228,10 @@ def point_inertia(mass: Scalar, arm: Array) -> Array:
 
 @dataclass(frozen=True)
 class Friction:
-    """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·sign(qd)
-    + offset + stiffness·q.
+    """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·z + offset + stiffness·q.
+
+    z, the direction of dry friction, is sign(qd), or with presliding only tends to it after a
+    reversal; see `heading`.
 
     It acts at a joint or, without stiffness and with the rotor's rate in place of qd, on a motor's
     rotor, in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant bias; the
@@ -245,6 +253,8 @@ class Friction:
     """rad/s or m/s, above 0"""
     stiffness: Scalar = 0.0
     """N·m/rad or N/m; negative if the spring pushes the joint away"""
+    presliding: Scalar = 0.0
+    """rad or m: the distance over which dry friction turns round after a reversal; 0: at once"""
 
     @property
     def coulomb_backwards(self) -> Scalar:
@@ -264,6 +274,8 @@ class Friction:
             found["stribeck_rate"] = self.stribeck_rate
         if not is_zero(self.stiffness):
             found["stiffness"] = self.stiffness
+        if not is_zero(self.presliding):
+            found["presliding"] = self.presliding
         return found
 
     def faults(self, of_rotor: bool = False) -> Iterator[tuple[str, str, Any, str]]:
@@ -273,7 +285,7 @@ class Friction:
             of_rotor: is it the law of a rotor?
         """
         for key, value in self.numbers.items():
-            says_so = "stribeck" in key or key == "stiffness"
+            says_so = "stribeck" in key or key in ("stiffness", "presliding")
             name = key.replace("_", " ") + ("" if says_so else " friction")
             if not is_number(value):
                 yield key, name, value, "a finite number"
@@ -282,6 +294,8 @@ class Friction:
                 yield key, name, value, "above 0"
             elif key == "stiffness" and of_rotor:
                 yield key, name, value, "0: springs are at joints"
+            elif key == "presliding" and of_rotor:
+                yield key, name, value, "0: only the friction of joints has it"
             elif value < 0 and key not in ("offset", "stribeck_torque", "stiffness"):
                 yield key, name, value, "at least 0"
         least = max(0.0, min(self.coulomb, self.coulomb_backwards))
@@ -295,10 +309,11 @@ class Friction:
 
     def __add__(self, other: Friction) -> Friction:
         """The sum of two laws at the same rate; the Stribeck rate is that of the larger Stribeck
-        torque."""
+        torque, the presliding that of the larger Coulomb torque."""
         negative = self.coulomb_negative, other.coulomb_negative
         both = self.coulomb_backwards + other.coulomb_backwards
         steeper = max(self, other, key=lambda law: abs(float(law.stribeck_torque)))
+        turning = [law for law in (self, other) if not is_zero(law.presliding)]
         return Friction(
             self.viscous + other.viscous,
             self.coulomb + other.coulomb,
@@ -307,6 +322,7 @@ class Friction:
             self.stribeck_torque + other.stribeck_torque,
             steeper.stribeck_rate,
             self.stiffness + other.stiffness,
+            max(turning, key=lambda law: float(law.coulomb)).presliding if turning else 0.0,
         )
 
     def at_joint(self, ratio: float) -> Friction:
@@ -328,12 +344,35 @@ class Friction:
             self.stribeck_rate / size,
         )
 
+    def heading(self, rate: Scalar, acceleration: Scalar, smoothing: Scalar = 0.0) -> Scalar:
+        """The direction z of dry friction, from -1 to 1: sign(rate) where the motion slows down.
+
+        While it speeds up, z follows Dahl's law dz/dx = (sign(rate) - z) / presliding from the last
+        reversal, which was rate² / 2|acceleration| ago if the acceleration is constant. So dry
+        friction has no jump at a reversal.
+
+        Args:
+            rate: rad/s or m/s.
+            acceleration: rad/s² or m/s²; 0: dry friction is fully developed.
+            smoothing: ε in tanh(rate / ε), which then replaces sign(rate).
+
+        Source: [Dahl76].
+        """
+        ahead = direction(rate, smoothing)
+        if is_zero(self.presliding) or is_zero(acceleration):
+            return ahead
+        # z = sign(q̇) (1 - 2 e^(-d/σ)),   d = q̇²/2|q̈|,   where q̇ q̈ > 0: s² + s is 2 there, else 0
+        s = sign(rate * acceleration)
+        distance = rate * rate / (2.0 * acceleration * sign(acceleration) * self.presliding + TINY)
+        return ahead * (1.0 - (s * s + s) * exp(-distance))
+
     def torque(self, rate: Scalar, direction: Scalar, position: Scalar = 0.0) -> Scalar:
         """The friction torque or force at a joint's or rotor's rate, N·m or N.
 
         Args:
             rate: rad/s or m/s.
-            direction: sign(rate), or a smooth function that replaces it; 0 at rest.
+            direction: that of dry friction: `heading`, or sign(rate) where it is developed; 0 at
+                rest.
             position: rad or m, for the spring.
         """
         if self.coulomb_negative is None:

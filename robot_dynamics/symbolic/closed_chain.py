@@ -72,7 +72,9 @@ def derive(
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
     # with its home closed, and joints that do no work held fixed
     mechanism = chain.mechanism
-    of_paper = is_planar(mechanism) and not mechanism.driving
+    turning = any(law.presliding for *_, law in mechanism.friction_rows())
+    # the paper's friction does not depend on accelerations
+    of_paper = is_planar(mechanism) and not mechanism.driving and not turning
     taken = plain_names(chain.coordinate_names, POSE if of_paper else ())
     taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
     known = Parameters.of(mechanism, parameters == "symbols", [*taken, *POSE])

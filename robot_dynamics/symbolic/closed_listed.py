@@ -102,7 +102,6 @@ def listed_model(
     order, moving = parts.geometry.order, parts.legs.terms - {"friction"}
     each = [Equations.of(x, formulation, rotors, moving) for x in layers(tree, rotors)]
     legs = _Legs(each, order, _branches(parts.legs.mechanism, order))
-    F = legs.ordered(parts.legs.friction, q, rates) if "friction" in parts.legs.terms else zeros(n)
     motion = {"links": legs.matrices(Equations.of_links, q, rates)}
     if any(each.rotors is not None for each in legs.layers):
         motion["rotors"] = legs.matrices(Equations.of_rotors, q, rates)
@@ -112,6 +111,9 @@ def listed_model(
     h = dJ @ T
     dX = _solved(A, -h, rows.pivots)
     dT = np.vstack([nothing, dX])
+    F = zeros(n)
+    if "friction" in parts.legs.terms:
+        F = legs.ordered(parts.legs.friction, q, rates, T @ array(qdd) + dT @ array(qd))
     found |= {"dJ": dJ, "dT": dT, "gr": g_r, "h": h}
 
     D, C, g = nothing + 0.0, nothing + 0.0, T.T @ g_r

@@ -295,7 +295,7 @@ def _friction(task: Task) -> sympy.Matrix:
     if "friction" not in task.terms:
         return sympy.zeros(len(task.q), 1)
     law = Equations.of(symbolic_mechanism(task.mechanism, task.known), task.formulation)
-    torques = law.friction(array(task.q), array(task.qd))
+    torques = law.friction(array(task.q), array(task.qd), array(task.qdd))
     return sympy.Matrix(len(task.q), 1, [rational(x) for x in torques])
 
 

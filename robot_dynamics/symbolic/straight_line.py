@@ -96,7 +96,7 @@ def straight_line(task: Task) -> tuple[Assignments, dict[str, sympy.Matrix]]:
         "D": equations.mass_matrix(q),
         "C": equations.coriolis_matrix(q, qd),
         "g": equations.gravity(q) if "gravity" in equations.terms else nothing,
-        "friction": equations.friction(q, qd) if "friction" in equations.terms else nothing,
+        "friction": equations.friction(q, qd, qdd) if "friction" in equations.terms else nothing,
     }
     flat = [entry for part in parts.values() for entry in np.ravel(part)]
     assignments, outputs = recording.written(flat, (), {}, {}, {})

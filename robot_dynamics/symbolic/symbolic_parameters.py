@@ -254,6 +254,7 @@ FRICTION = {
     "stribeck_torque": "bs",
     "stribeck_rate": "ws",
     "stiffness": "bk",
+    "presliding": "bd",
 }
 """The symbols of a friction law, without the joint's number"""
 

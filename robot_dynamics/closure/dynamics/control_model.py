@@ -137,6 +137,11 @@ class ClosedModel:
         """The same model with other bodies, friction or gravity."""
         return replace(self, parts=parts)
 
+    @property
+    def developed(self) -> ClosedModel:
+        """As `Equations.developed`."""
+        return self.over(self.parts.developed)
+
     # --- position ---------------------------------------------------------------------------
 
     def close(self, q: Array, u: Array, steps: int, bound: Scalar) -> tuple[Array, Scalar]:
@@ -211,7 +216,8 @@ class ClosedModel:
 
     def forward(self, q_r: Array, qd: Array, tau: Array) -> Array:
         """q̈ (k,) from the torques (n_m,) of the chosen terms."""
-        D, rest = self.mass_matrix(q_r), tau - self.torques(q_r, qd, zeros(self.known))
+        bias = self.developed.torques(q_r, qd, zeros(self.known))
+        D, rest = self.mass_matrix(q_r), tau - bias
         if self.sharing is not None:
             # Aᵀ τ = Q: motors working against each other cause no motion
             A = self.T(q_r)[list(self.sharing.motors)]

@@ -204,7 +204,7 @@ class ModelKernels:
         q_r, qd, qdd, w = states
 
         def torques(q_r: Array, qd: Array, qdd: Array, p: Array) -> Array:
-            return self.model.over(self._layout.filled(p)).torques(q_r, qd, qdd)
+            return self.model.over(self._layout.filled(p)).developed.torques(q_r, qd, qdd)
 
         program = record(torques, (len(q_r), len(qd), len(qdd), len(p)))
         # the other joints follow q: dq_r = T_q dq

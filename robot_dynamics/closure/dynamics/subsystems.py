@@ -17,7 +17,7 @@ Eliminating f_c adds the platform's terms to those of the legs:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...formulations.equations import TERMS, Equations
 from ...formulations.layout import shaped
@@ -101,9 +101,14 @@ class Subsystems:
         total: Array = tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
         return total
 
-    def friction(self, q: Array, qd: Array) -> Array:
+    def friction(self, q: Array, qd: Array, qdd: Array) -> Array:
         """The friction (n_r,) of all joints, including the passive ones."""
-        return self._legs(self.legs.friction, q, qd)
+        return self._legs(self.legs.friction, q, qd, qdd)
+
+    @property
+    def developed(self) -> Subsystems:
+        """As `Equations.developed`."""
+        return replace(self, legs=self.legs.developed)
 
     def torques(self, q: Array, qd: Array, qdd: Array, qdd_free: Array) -> Array:
         """τ_r (n_r,) of the chosen terms, for q̈_r = qdd + qdd_free.
@@ -113,13 +118,14 @@ class Subsystems:
         """
         terms = self.legs.terms
         # the rotors' motion is a single term
-        tau = self._legs(self.legs.of_rotors, q, qd, array(qdd) + array(qdd_free))
+        total = array(qdd) + array(qdd_free)
+        tau = self._legs(self.legs.of_rotors, q, qd, total)
         if move("links", terms):
             tau = tau + self._of_links(q, *self._moving(qd, qdd, qdd_free))
         if "gravity" in terms:
             tau = tau + self.gravity(q)
         if "friction" in terms:
-            tau = tau + self.friction(q, qd)
+            tau = tau + self.friction(q, qd, total)
         return tau
 
     def platform_wrench(self, q: Array, qd: Array, qdd: Array, qdd_free: Array) -> Array:
