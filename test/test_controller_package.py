@@ -496,6 +496,32 @@ def test_springs_of_all_joints_are_in_the_text(name, tmp_path, compiled):
     assert added == (2 if name == "polar" else 0)
 
 
+def turning(name: str, folder: Path) -> Path:
+    """A shipped robot whose friction turns round after each reversal."""
+    description = yaml.safe_load((CONFIG / f"{name}.yaml").read_text())
+    for link in description["links"]:
+        link["friction"] = {"viscous": 0.2, "coulomb": 2.0, "presliding": 0.05}
+    file = folder / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(description))
+    return file
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["polar", "five_bar"])
+def test_presliding_of_all_joints_is_in_the_text(name, tmp_path, compiled):
+    file = turning(name, tmp_path)
+    c, dynamics = compiled(file), facade(rd.load(file))
+    near = np.array(dynamics.home, dtype=float) + 0.05
+    developed = dynamics(near, np.full(len(near), 0.2), np.zeros(len(near)))
+    for qd in (0.2, -0.2, 0.0):
+        for qdd in (3.0, -3.0, 0.0):
+            state = near, np.full(len(near), qd), np.full(len(near), qdd)
+            expected = dynamics(*state)
+            found = c.torques(len(dynamics.actuated_names), *state, TERMS)[1]
+            assert relative(found, expected) < 1e-9
+    assert relative(dynamics(near, state[1] + 0.2, state[2] + 3.0), developed) > 0.01
+
+
 @pytest.mark.parametrize(
     "prefix", ["Arm", "1arm", "a__b", "a-b", "a_", "", "../a", 'a"', "a" * 201]
 )
@@ -570,9 +596,10 @@ def ros2_control() -> bool:
     not ros2_control(), reason="ros2_control is not sourced: the generated package is not built"
 )
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("robot", ["polar", "five_bar"])
-def test_colcon_builds_it_and_its_own_tests_pass(robot, tmp_path):
-    write_package(str(CONFIG / f"{robot}.yaml"), tmp_path / "src")
+@pytest.mark.parametrize(("robot", "turns"), [("polar", True), ("five_bar", False)])
+def test_colcon_builds_it_and_its_own_tests_pass(robot, turns, tmp_path):
+    description = turning(robot, tmp_path) if turns else CONFIG / f"{robot}.yaml"
+    write_package(str(description), tmp_path / "src")
     colcon = shutil.which("colcon") or str(Path(sys.executable).with_name("colcon"))
     for verb in (["build"], ["test"], ["test-result", "--verbose"]):
         run = subprocess.run([colcon, *verb], cwd=tmp_path, capture_output=True, text=True)

@@ -14,7 +14,7 @@ import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording
 from robot_dynamics.identification.watch import BLOCKS, Watch
-from robot_dynamics.mechanism import Inertial
+from robot_dynamics.mechanism import Friction, Inertial
 from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
@@ -57,6 +57,28 @@ def test_what_has_changed_is_found_within_its_deviations(watched):
     untouched = [name for name in numbers if name not in CHANGE and name.endswith(".coulomb")]
     for name in untouched:
         assert abs(numbers[name].value - numbers[name].in_force) < 5 * numbers[name].deviation
+
+
+def test_a_change_of_dry_friction_is_that_of_friction_which_turns_round():
+    def rubbing(more: float) -> rd.Mechanism:
+        laws = {
+            joint: Friction(2.0, 5.0 + more * (k == 3), presliding=0.1)
+            for k, joint in enumerate(ARM.joint_names)
+        }
+        links = [
+            replace(link, joint=replace(link.joint, friction=laws[link.joint.name]))
+            if link.joint.name in laws
+            else link
+            for link in ARM.links
+        ]
+        return replace(ARM, links=tuple(links))
+
+    watch = Watch(rubbing(0.0), LINK)
+    for block in blocks(rubbing(4.0), 4, seed=5):
+        numbers = watch.add(block).numbers
+    changes = [numbers[f"{joint}.coulomb"] for joint in ARM.joint_names]
+    found = [each.value - each.in_force for each in changes]
+    assert found == pytest.approx([0, 0, 0, 4, 0, 0], abs=0.1)
 
 
 def test_it_is_proven_by_blocks_that_come_after_it_alone(watched):

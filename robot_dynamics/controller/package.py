@@ -231,6 +231,7 @@ def _context(request: Request, found: Programs, links: Sequence[str]) -> dict[st
         # of robots with loops, the friction at the last configuration has them
         "springs": not found.closure
         and any(law.stiffness for *_, law in mechanism.friction_rows()),
+        "presliding": any(law.presliding for *_, law in mechanism.friction_rows()),
         "any_loads": bool(loads),
         "any_blocks": any(load.block is not None for load in loads),
         "uses_sign": any(step[0] == "sign" for step in steps),

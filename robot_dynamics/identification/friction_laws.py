@@ -74,7 +74,7 @@ def raw_columns(qd: Floats, turns: bool, qdd: Floats | None = None) -> Floats:
     return columns
 
 
-def reversal(qd: Floats, qdd: Floats, distance: Floats) -> Floats:
+def reversal(qd: Floats, qdd: Floats, distance: Floats | float) -> Floats:
     """sign(qd) - z: what presliding takes from the direction of developed dry friction.
 
     Args:

@@ -17,6 +17,7 @@ from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
 from .bodies import NAMES, body_of, reference
 from .fit import RIDGE
+from .friction_laws import reversal
 from .motors import at_joints, motor_rows
 from .per_recording import one_blas_thread
 from .preparation import joined, prepare
@@ -154,10 +155,12 @@ class Watch:
             Y, known = self._unknowns.rigid(samples)
             A = np.zeros((*samples.q.shape, self._size))
             A[:, :, :10] = Y
-            for j in range(len(self.joints)):
-                qd = samples.qd[:, j]
+            for j, name in enumerate(self.joints):
+                qd, qdd = samples.qd[:, j], samples.qdd[:, j]
                 own = slice(10 + OWN * j, 10 + OWN * (j + 1))
-                A[:, j, own] = np.column_stack([qd, np.sign(qd), np.ones_like(qd)])
+                distance = float(self.mechanism.joint(name).friction.presliding)
+                z = np.sign(qd) - reversal(qd, qdd, distance)
+                A[:, j, own] = np.column_stack([qd, z, np.ones_like(qd)])
             good = samples.usable & np.isfinite(samples.unfiltered)
             tau = np.where(good, samples.unfiltered - known, 0.0)
             self._take(A, tau, good, prepared.duration)
