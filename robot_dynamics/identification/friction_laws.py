@@ -223,6 +223,7 @@ def laws() -> tuple[FrictionLaw, ...]:
     return tuple(sorted(found, key=lambda law: len(law.names)))
 
 
+@cache
 def law(
     names: tuple[str, ...],
     rate: int | None = None,

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import compress
+from operator import attrgetter
 
 import numpy as np
 
@@ -251,30 +254,39 @@ def _best(
     excited = np.trace(gram, axis1=1, axis2=2) > 0
     others = embedding(unknowns, drives | {joint: nothing()})[bodies:, bodies:]
     own = slice(group.start - bodies, group.stop - bodies)
-    all_data, *held_out = [
+    quadratics = [
         each.eliminated(others, own)
         for each in (whole, *(part for part, has in zip(parts, excited, strict=True) if has))
     ]
-    width, total = group.stop - group.start, gram.sum(axis=0)
-    drives_of: dict[int, list[tuple[Drive, Floats]]] = {}
-    for drive in _candidates(unknowns, joint, total, drives[joint], springs):
-        C = drive.columns(width)
-        if (np.diag(C.T @ total @ C) > 0).all():  # every column is excited
-            drives_of.setdefault(drive.size, []).append((drive, C))
-    count = _counted(unknowns, normal, joint)
-    none = _Scored(nothing(), np.full(len(held_out), np.inf), np.inf)
-    best, driving = none, none
+    total = gram.sum(axis=0)
     ridge = 1e-9 * np.diag(np.diag(total))
-    for some in drives_of.values():
-        found, error = _tried(np.array([C for _, C in some]), all_data, held_out, ridge)
-        for (drive, _), values, each in zip(some, found, error, strict=True):
-            scored = _Scored(drive, each, float(each.sum() + drive.price(count, values)))
-            turned = replace(drive, driving=True)
-            if drive.law is law(PLAIN) and turned.sound(values) is turned:
-                driving = min(driving, replace(scored, drive=turned), key=_Scored.total)
-            if drive.sound(values) is drive:
-                best = min(best, scored, key=_Scored.total)
-    return driving.drive if driving.explains(best, DRIVES * count) else best.drive
+    by_size: dict[int, list[Drive]] = {}
+    for drive in _candidates(unknowns, joint, total, drives[joint], springs):
+        by_size.setdefault(drive.size, []).append(drive)
+    count = _counted(unknowns, normal, joint)
+    tried = []
+    for some in by_size.values():
+        C = _columns(tuple((drive.law, drive.rotor) for drive in some), len(total))
+        # every column is excited
+        told = (np.einsum("kji,jl,kli->ki", C, total, C, optimize=True) > 0).all(axis=1)
+        found, errors = _tried(C[told], quadratics, ridge)
+        for drive, x, missed in zip(compress(some, told), found, errors, strict=True):
+            score = float(missed.sum()) + drive.price(count, x)
+            tried.append(_Scored(drive, x, missed, score))
+    tried.sort(key=attrgetter("score"))
+    best = next(filter(_Scored.is_sound, tried), None)
+    plain = (replace(each, drive=replace(each.drive, driving=True))
+             for each in tried if each.drive.law is law(PLAIN))  # fmt: skip
+    driving = next(filter(_Scored.is_sound, plain), None)
+    if driving is not None and (best is None or driving.explains(best, DRIVES * count)):
+        return driving.drive
+    return nothing() if best is None else best.drive
+
+
+@cache
+def _columns(kinds: tuple[tuple[FrictionLaw, bool], ...], width: int) -> Floats:
+    """(k, width, size): the columns of drives of the same size, by law and rotor."""
+    return np.array([Drive(law, rotor).columns(width) for law, rotor in kinds])
 
 
 def _candidates(
@@ -318,14 +330,16 @@ class _Scored:
     """A drive and its held-out error."""
 
     drive: Drive
+    values: Floats
+    """(size,): its parameters"""
     missed: Floats
     """(parts,): squared error on each held-out part"""
     score: float
     """Their sum plus the drive's price"""
 
-    def total(self) -> float:
-        """The score."""
-        return self.score
+    def is_sound(self) -> bool:
+        """Whether the drive is physical with these values."""
+        return self.drive.sound(self.values) is self.drive
 
     def explains(self, other: _Scored, more: float) -> bool:
         """Whether this drive's score is better than the other's by more than `more`, and its error
@@ -333,24 +347,23 @@ class _Scored:
         return self.score + more < other.score and bool((self.missed < other.missed).all())
 
 
-def _tried(
-    C: Floats, all_data: _Quadratics, held_out: list[_Quadratics], ridge: Floats
-) -> tuple[Floats, Floats]:
+def _tried(C: Floats, quadratics: list[_Quadratics], ridge: Floats) -> tuple[Floats, Floats]:
     """(parameters (k, size) fitted to all data, squared errors (k, parts) on each held-out part) of
     k drives.
 
     Args:
         C: (k, width, size), each drive's columns.
-        all_data: in the coefficients of the joint's own columns, as
-        held_out: those of each part.
+        quadratics: of all data, then of those without each part, in the coefficients of the
+            joint's own columns.
         ridge: (width, width), added to what is minimised.
     """
+    H, g, Q, r, c = (
+        np.array([getattr(each, name) for each in quadratics]) for name in ("H", "g", "Q", "r", "c")
+    )
     Ct = np.swapaxes(C, 1, 2)
-    found, *without = [
-        solved(Ct @ (each.H + ridge) @ C, Ct @ each.g) for each in (all_data, *held_out)
-    ]
-    missed = np.zeros((len(C), len(held_out)))
-    for k, (each, x) in enumerate(zip(held_out, without, strict=True)):
-        y = (C @ x[..., None])[..., 0]
-        missed[:, k] = ((y @ each.Q) * y).sum(axis=1) - 2 * y @ each.r + each.c
-    return found, missed
+    A, b = Ct @ (H + ridge)[:, None] @ C, (Ct @ g[:, None, :, None])[..., 0]
+    parts, k, size = b.shape
+    x = solved(A.reshape(parts * k, size, size), b.reshape(parts * k, size)).reshape(b.shape)
+    y = (C @ x[..., None])[1:, :, :, 0]
+    missed = ((y @ Q[1:]) * y).sum(axis=2) - 2 * (y @ r[1:, :, None])[..., 0] + c[1:, None]
+    return x[0], missed.T

@@ -164,7 +164,7 @@ class Unknowns:
             return (self.payload,)
         return body_names(self.mechanism)
 
-    @property
+    @cached_property
     def rotors(self) -> dict[str, str]:
         """By joint, the rotor that drives only this joint; then by shaft, its own rotor. The names
         are those among the parameters."""
