@@ -297,8 +297,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s²; the inverse of a call, with
-        dry friction fully developed.
+        """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s²; the inverse of a call
+        with dry friction developed, without presliding.
 
         With more than seven independent joints, no coupled shafts and all terms, this is the
         articulated-body algorithm, O(n); otherwise D qdd = tau - C qd - g - friction is solved by
