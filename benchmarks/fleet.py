@@ -34,7 +34,6 @@ from robot_dynamics.identification.per_recording import (
 from robot_dynamics.identification.preparation import even
 from robot_dynamics.identification.read import read
 from robot_dynamics.identification.shared_filter import SharedFilter, octaves
-from robot_dynamics.identification.solve import Prior
 
 ROBOT = "package://robot_dynamics/urdf/six_axis.urdf"
 RATE = 250.0
@@ -91,10 +90,9 @@ def steps(work: Work, paths: list[Path]) -> dict[str, float]:
         begin = clock()
         prepared = raw.filtered(choice.cutoff)
         taken["filtering"] += clock() - begin
-        prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         begin = clock()
         with one_blas_thread():
-            reduce(unknowns, prior, prepared)
+            reduce(unknowns, prepared)
         taken["summing"] += clock() - begin
         samples += sum(len(stream.time) for stream in recording.streams)
     comparing, choosing = taken["comparing"], taken["choosing"]

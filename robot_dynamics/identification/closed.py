@@ -473,10 +473,9 @@ class ClosedUnknowns:
         ]
         mass = max(sum(float(phi[0]) for phi in described_bodies), 0.0)
         size = body_size(whole)
-        self._references = tuple(
-            reference(phi, 0.01 * mass if mass > 0 else 1.0, size) for phi in described_bodies
-        )
-        self._on_axes = _on_axes(whole, self.bodies, self._references, size)
+        least = 0.01 * mass if mass > 0 else 1.0
+        self.prior = Prior(tuple(reference(phi, least, size) for phi in described_bodies))
+        self._on_axes = _on_axes(whole, self.bodies, self.prior.bodies, size)
 
     def check_names(self, recording: Recording) -> None:
         """Check that a recording has all motors.
@@ -556,10 +555,6 @@ class ClosedUnknowns:
 
     width = 0
     springs: list[int] = []  # noqa: RUF012
-
-    def references(self) -> tuple[Floats, ...]:
-        """P₀ (4, 4) of each body."""
-        return self._references
 
     def friction(self, samples: Samples) -> list[Floats]:
         """By row, no columns (k, 0): friction has its columns in `rigid`."""
@@ -644,7 +639,7 @@ class ClosedUnknowns:
             if len(rotor.ratios) == 1
         }
         return Evidence(
-            self.motors, *self._sums(A, b, weights), self._references, np.eye(p)[-1],
+            self.motors, *self._sums(A, b, weights), self.prior.bodies, np.eye(p)[-1],
             np.full(p - b_size, np.inf), [self._own(name) for name in self.motors], still, gears, 1,
         )  # fmt: skip
 
@@ -681,7 +676,7 @@ class ClosedUnknowns:
                 keep = np.flatnonzero(active)
                 G, g = gram[:, keep][:, :, keep], moment[:, keep]
                 tight = RIDGE * np.maximum(np.diag(G.sum(axis=0))[b_size:], 1e-300)
-                prior = Prior(self._references, np.zeros(len(keep) - b_size), tight)
+                prior = Prior(self.prior.bodies, tight)
                 gamma, _ = chosen_weight(G, g, square, prior)
                 part, curvature = minimise(G.sum(axis=0), g.sum(axis=0), prior, gamma)
                 x[:] = 0.0

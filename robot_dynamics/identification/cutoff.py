@@ -23,10 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, fitted, robust
+from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, approached, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
-from .solve import Prior
 from .unknowns import Columns
 
 LOWEST = 0.5
@@ -192,7 +191,6 @@ class _Trial:
         self._kept = _instants(raw)
         self.count = sum(map(len, self._kept))
         self._folds = _parts(self.count, FOLDS)
-        self._prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         self._known: dict[float, _Candidate] = {}
         self._torques: dict[tuple[float, float], Floats] = {}
         self._weights: Floats | None = None
@@ -277,8 +275,8 @@ class _Trial:
             ]
         )
         rows = Rows(self.unknowns, samples)
-        springs = self.unknowns.springs
-        _, _, weights, _ = robust(self._prior, [rows], samples.usable, springs, self._weights)
+        prior, springs = self.unknowns.prior, self.unknowns.springs
+        _, _, weights = robust([rows], samples.usable, springs, self._weights)
         if self._weights is None:
             self._weights = weights
         parts = []
@@ -287,7 +285,7 @@ class _Trial:
             sums.add(rows, weights, slice(a, b))
             parts.append(sums.together())
         G, g = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
-        found = [fitted(G - gram, g - moment, self._prior, springs) for gram, moment in parts]
+        found = [approached(G - gram, g - moment, prior, springs)[0] for gram, moment in parts]
         self._known[cutoff] = _Candidate(samples, rows, found)
         return self._known[cutoff]
 

@@ -285,7 +285,7 @@ def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
         grams,
         moments,
         np.where(normal.count > 0, weights * squares, 0.0),
-        unknowns.references(),
+        unknowns.prior.bodies,
         expected,
         np.array([r for owner in unknowns.owners for r in drives[owner].limits]),
         own_columns,
@@ -473,11 +473,11 @@ class _Trial:
         free = np.arange(len(own)) < len(own) - self.evidence.known
         tightness = np.where(own > 0, np.where(free, 1e-9, 1.0) * own, 1.0)
         bodies, limits = references or self._references, self.evidence.limits
-        return Prior(bodies, np.zeros(len(own)), tightness, limits)
+        return Prior(bodies, tightness, limits)
 
     def _near(self, k: float) -> tuple[Floats, ...]:
         """The bodies' references, scaled and stretched to a fit to k times all efforts."""
-        described = Prior(self.evidence.bodies, np.zeros(0), np.zeros(0))
+        described = Prior(self.evidence.bodies)
         G, g = self.gram.sum(axis=0), k * self.moment.sum(axis=0)
         return approached(G, g, described)[1].bodies
 

@@ -135,9 +135,8 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
     selected again with the bodies held by the fit's own barrier. A later fit replaces an earlier
     one only if its score is clearly better.
     """
-    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     gram, moment = normal.gram.sum(axis=0), normal.moment.sum(axis=0)
-    _, prior = approached(gram, moment, prior, unknowns.springs)
+    _, prior = approached(gram, moment, unknowns.prior, unknowns.springs)
     described = prior.curvature(1.0)
     drives = choose(unknowns, usual(unknowns), normal, described, described @ prior.mean)
     best = found = _fit_with(drives, unknowns, prior, normal)
@@ -186,7 +185,7 @@ def about_described_bodies(found: Fit) -> Fit | None:
     if bodies == len(found.x):
         return None
     # not the fit's own references, which may be stretched
-    described = Prior(found.unknowns.references(), np.zeros(0), np.zeros(0)).mean
+    described = found.unknowns.prior.mean
     own = slice(bodies, None)
     G, g = found.information[own], found.moment[own]
     alone = replace(found.prior, bodies=())
@@ -203,9 +202,7 @@ def _with_scalars(
     """The prior with the drives' parameters added, centred on described rotors and no friction."""
     information = np.diag(gram)[10 * len(prior.bodies) :]
     rotors = [number for owner in unknowns.owners for number in drives[owner].limits]
-    return Prior(
-        prior.bodies, np.zeros(len(information)), RIDGE * information, np.array(rotors, dtype=float)
-    )
+    return Prior(prior.bodies, RIDGE * information, np.array(rotors, dtype=float))
 
 
 def chosen_weight(

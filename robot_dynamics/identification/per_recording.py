@@ -28,7 +28,6 @@ from .prepared_cache import Key, PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter
-from .solve import Prior
 from .standstill import AtRest, Stepped
 from .unknowns import Unknowns, match
 from .zeros import Linearised, ZeroEquations, equations
@@ -233,10 +232,9 @@ class Reduction:
             used = np.array([name not in self.excluded for name in prepared.joints])
             stretches = (replace(each, usable=each.usable & used) for each in seen.stretches)
             seen = replace(seen, stretches=tuple(stretches))
-        prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         q, qd = (np.concatenate([getattr(x, y) for x in prepared.stretches]) for y in ("q", "qd"))
         with one_blas_thread():
-            normal = reduce(unknowns, prior, seen)
+            normal = reduce(unknowns, seen)
         return normal.at_least(self.work.least(prepared.joints)), Reduced(
             prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0),
             np.abs(qd).max(axis=0), prepared.cutoff, prepared.choice, prepared.notes,

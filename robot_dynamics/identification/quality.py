@@ -211,7 +211,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
     """
     if fit.unknowns.payload is not None:
         return
-    described = np.concatenate([numbers(P) for P in fit.unknowns.references()])
+    described = fit.unknowns.prior.mean
     gravity, coriolis = _ratios(fit, described)
     if abs(gravity) < WEIGHTLESS * coriolis:
         yield (
@@ -242,7 +242,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
 def bodies_scale(fit: Fit) -> float:
     """The factor by which the described bodies' torques come closest to the identified bodies' in
     the recorded motion; 1 if there is no such motion."""
-    described = np.concatenate([numbers(P) for P in fit.unknowns.references()])
+    described = fit.unknowns.prior.mean
     block = len(described)
     seen = fit.information[:block, :block] @ described
     own, other = float(described @ seen), float(fit.x[:block] @ seen)

@@ -23,6 +23,7 @@ from . import friction_laws as laws
 from .bodies import BASIS, NAMES, numbers, numbers_of, reference
 from .preparation import Samples, at_any_place
 from .recording import Floats
+from .solve import Prior
 
 STATES = 8
 """Random states per column; columns that are 0 or linearly dependent in all of these are so in
@@ -68,8 +69,9 @@ class Columns(Protocol):
     def springs(self) -> list[int]:
         """The parameters of springs."""
 
-    def references(self) -> tuple[Floats, ...]:
-        """P₀ (4, 4) of each body."""
+    @property
+    def prior(self) -> Prior:
+        """The prior of the bodies alone."""
 
     def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
         """(columns (k, n, …) of bodies and rotors, known torques (k, n))."""
@@ -278,23 +280,21 @@ class Unknowns:
         """(10 b,): the described bodies."""
         return np.concatenate([numbers_of(self._body(name)) for name in self.bodies])
 
-    def references(self) -> tuple[Floats, ...]:
-        """P₀ of each body: as described, with some extent where the description has none.
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior of the bodies alone: as described, with some extent where the description has
+        none.
 
         A payload's reference does not depend on the described link, which is the one without
         payload.
         """
-        return self._references
-
-    @cached_property
-    def _references(self) -> tuple[Floats, ...]:
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
         mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
         size = body_size(self.mechanism)
         described = self.described.reshape(-1, 10)
         if self.payload is not None:
             described = np.zeros_like(described)
-        return tuple(reference(phi, mass, size) for phi in described)
+        return Prior(tuple(reference(phi, mass, size) for phi in described))
 
     def rotor_inertia(self, owner: str) -> float:
         """The described inertia of a joint's rotor, or of a shaft, about its own axis, kg m²."""

@@ -232,7 +232,7 @@ def zeros(found: Fit, sums: Callable[[Linearised], ZeroEquations | None]) -> tup
     if unknowns.payload is not None:
         return ()
     at = Linearised.about(found)
-    prior = Prior(found.prior.bodies, np.zeros(0), np.zeros(0))
+    prior = Prior(found.prior.bodies)
     before = np.zeros(len(unknowns.joints))
     for k in range(PASSES):
         total = sums(at)
