@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import ClosureWarning, InputError, RecordingError, listed
+from ..inputs import frequency
 from ..mechanism import Friction, Inertial, Mechanism, Pose
 from ..mechanism.dynamic_parameters import (
     frictions,
@@ -43,7 +44,7 @@ from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import fixed_to, parted
 from .normal_equations import CHUNK, SIGMA_OF_MAD, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
-from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
+from .preparation import Choice, Even, Prepared, Samples, even
 from .quality import large, lost
 from .read import Source, adapted, as_list, at_least_one
 from .recording import Floats, Recording
@@ -206,8 +207,7 @@ def identify_closed(
     """
     say = progress or (lambda _: None)
     described = robot if isinstance(robot, Mechanism) else load(robot)
-    if cutoff is not None:
-        checked_cutoff(cutoff)
+    frequency("cutoff", cutoff)
     if not described.loops:
         raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
     fitting = at_least_one(recordings)
@@ -546,12 +546,7 @@ class ClosedUnknowns:
     @property
     def independent(self) -> list[tuple[NDArray[np.intp], Floats]]:
         """By row, all columns, and the unit matrix."""
-        return [*zip(self.places, self.spread, strict=True)]
-
-    @property
-    def spread(self) -> list[Floats]:
-        """By row, the unit matrix."""
-        return [np.eye(self.size)] * len(self.motors)
+        return [(places, np.eye(self.size)) for places in self.places]
 
     width = 0
     springs: list[int] = []  # noqa: RUF012

@@ -11,7 +11,7 @@ import numpy as np
 from .bodies import NAMES
 from .normal_equations import Equations, NormalEquations, approached
 from .recording import Floats
-from .selection import PENALTY, Drive, choose, embedding, price, usual
+from .selection import PENALTY, Drive, choose, embedding, places_of, price, usual
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
@@ -74,12 +74,7 @@ class Fit:
     def drive(self, owner: str) -> Floats:
         """The parameters of a joint's or shaft's friction law, then its rotor's inertia (as the
         difference from the described one) if it was identified."""
-        at = 10 * len(self.unknowns.bodies)
-        for name in self.unknowns.owners:
-            if name == owner:
-                return self.x[at : at + self.drives[name].size]
-            at += self.drives[name].size
-        raise KeyError(owner)
+        return self.x[places_of(self.drives, self.unknowns)[owner]]
 
 
 def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
@@ -226,12 +221,8 @@ def chosen_weight(
 
 def _sound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> dict[str, Drive]:
     """The drives, or simpler ones where the fitted values are not physical."""
-    at, found = 10 * len(unknowns.bodies), {}
-    for owner in unknowns.owners:
-        drive = drives[owner]
-        found[owner] = drive.sound(x[at : at + drive.size])
-        at += drive.size
-    return found
+    places = places_of(drives, unknowns)
+    return {owner: drives[owner].sound(x[place]) for owner, place in places.items()}
 
 
 def _names(unknowns: Unknowns, drives: dict[str, Drive]) -> tuple[str, ...]:

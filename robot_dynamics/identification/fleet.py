@@ -327,7 +327,8 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         pending: dict[Any, list[int]] = {}
         alone_since: float | None = None
         for k in waiting.nowhere:
-            yield k, _not_found(places[k], self.address)
+            words = f"{places[k]}: no worker of {self.address} has it"
+            yield k, RecordingError(words, name=str(places[k]))
         try:
             while True:
                 threads = self._threads(hosts[batch[0]] for batch in pending.values())
@@ -513,10 +514,6 @@ def located(source: Source) -> Recording | str:
     if isinstance(source, Recording):
         return source
     return os.path.abspath(os.path.expanduser(source))
-
-
-def _not_found(place: Source, address: str) -> RecordingError:
-    return RecordingError(f"{place}: no worker of {address} has it", name=str(place))
 
 
 def _exist(paths: list[str]) -> list[bool]:

@@ -27,7 +27,7 @@ from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Sum, fleet_at
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
-from .mixed import Mixed, mixed_words
+from .mixed import Mixed
 from .mounting import Mounting
 from .normal_equations import NormalEquations, quietest
 from .per_recording import (
@@ -64,6 +64,7 @@ from .quality import (
 )
 from .read import Source, as_list, at_least_one, name_of
 from .recording import Floats
+from .selection import places_of
 from .shared_filter import FEW, SharedFilter, groups
 from .standstill import AtRest, Stepped, standstill_words
 from .unknowns import Unknowns, match
@@ -119,31 +120,25 @@ class Identification(Identified):
         unknowns = self.fit.unknowns
         values = np.zeros(len(self.fit.x))
         values[: 10 * len(unknowns.bodies)] = unknowns.described
-        at = 10 * len(unknowns.bodies)
-        for owner in unknowns.owners:
+        for owner, own in places_of(self.fit.drives, unknowns).items():
             law = unknowns.described_friction(owner).numbers
-            drive = self.fit.drives[owner]
-            for k, name in enumerate(drive.law.names):
-                values[at + k] = float(law.get(name, 0.0))
-            at += drive.size
+            for k, name in enumerate(self.fit.drives[owner].law.names, own.start):
+                values[k] = float(law.get(name, 0.0))
         return self._by_name(values)
 
     def _by_name(self, x: Floats) -> dict[str, float]:
         """Parameters by name, with full rotor inertias; x contains only their deviations from the
         described ones."""
-        values = x.copy()
-        for k, joint in self._rotor_places():
-            values[k] += self.fit.unknowns.rotor_inertia(joint)
+        values, unknowns = x.copy(), self.fit.unknowns
+        for owner, own in places_of(self.fit.drives, unknowns).items():
+            if self.fit.drives[owner].rotor:
+                values[own.stop - 1] += unknowns.rotor_inertia(owner)
         return dict(zip(self.fit.names, values.tolist(), strict=True))
 
     @property
     def covariance(self) -> Floats:
         """(p, p), in the order of `parameters`: from the data and the description together."""
         return self.fit.covariance
-
-    def _rotor_places(self) -> list[tuple[int, str]]:
-        names = {f"{rotor}.inertia": joint for joint, rotor in self.fit.unknowns.rotors.items()}
-        return [(k, names[name]) for k, name in enumerate(self.fit.names) if name in names]
 
 
 def identify(
@@ -262,9 +257,10 @@ def _identified(run: _Run) -> Identification:
     missed = np.where(light, np.inf, first.errors.relative)
     far = [*far_off(run.described, run.lowest, run.highest)]
     turns = [*many_turns(run.described, run.lowest, run.highest, missed)]
-    suspect = [*mixed_words(mixture), *far, *turns]
+    confused = [] if mixture is None else [mixture.words()]
+    suspect = [*confused, *far, *turns]
     # a joint that no model explains may have turned that far all the same
-    causes = suspect if light else [*mixed_words(mixture), *far]
+    causes = suspect if light else [*confused, *far]
     refuse_nonsense(first.errors, [*causes, *filters.values()])
     if mixture is None:
         suspect += other_unit(found)

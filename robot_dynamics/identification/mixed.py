@@ -81,12 +81,6 @@ class Mixed:
         )
 
 
-def mixed_words(found: Mixed | Mounting | None) -> Iterator[str]:
-    """The line for the user, if there is one."""
-    if found is not None:
-        yield found.words()
-
-
 def mixed(
     unknowns: Unknowns, samples: Samples, factors: Mapping[str, float]
 ) -> Mixed | Mounting | None:

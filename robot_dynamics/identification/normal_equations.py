@@ -257,11 +257,6 @@ class _Weighting:
     pulled: Floats
     """(n,): 1 for joints whose springs are part of the fit, else 0"""
 
-    def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
-        """The weights (k, n), in units of 1/sigma²."""
-        weights: Floats = np.where(usable, biweight(residual, self.sigma), 0.0) / self.sigma**2
-        return weights
-
 
 def reduce(unknowns: Unknowns, prepared: Prepared) -> NormalEquations:
     """The normal equations of one recording.
@@ -279,7 +274,7 @@ def reduce(unknowns: Unknowns, prepared: Prepared) -> NormalEquations:
         for chunk in _chunks(samples):
             rows = Rows(unknowns, chunk)
             residual = rows.residual(weighting.x)
-            weights = weighting.weights(residual, chunk.usable)
+            weights = _weights(residual, weighting.sigma, chunk.usable)
             missed.append(np.where(weights > 0, residual, 0.0))
             sums.add(rows, weights, fold=fold)
             square[fold] += (weights * rows.tau**2).sum(axis=0)
@@ -399,11 +394,14 @@ class Sums:
     def by_joint(self) -> Iterator[tuple[int, NDArray[np.intp], Floats, Floats]]:
         """(j, columns, Aᵀ W A (folds, …), Aᵀ W τ (folds, …)) of each joint; the columns are indices
         into its `places`, of those that can be nonzero."""
+        from scipy.linalg import block_diag
+
         for j, half in self._halves.items():
             whole = half + half.swapaxes(1, 2)
             k = np.arange(whole.shape[1])
             whole[:, k, k] = half[:, k, k]
-            S = self._unknowns.spread[j]
+            # all columns that affect the joint are [independent ones, friction] times S
+            S = block_diag(self._unknowns.independent[j][1], np.eye(self._unknowns.width))
             G = S.T @ whole[:, :-1, :-1] @ S
             yield j, self._unknowns.felt[j], (G + G.swapaxes(1, 2)) / 2, whole[:, -1, :-1] @ S
 
@@ -536,10 +534,15 @@ def robust(
             if good.any():
                 own = own if good.all() else own[good]
                 sigma[j] = max(SIGMA_OF_MAD * _median(own), FLOOR * level[j])
-        weights = np.where(usable, biweight(residual, sigma), 0.0) / sigma**2
+        weights = _weights(residual, sigma, usable)
         if np.abs(sigma / before - 1.0).max() < SETTLED:
             break
     return x, sigma, weights
+
+
+def _weights(residual: Floats, sigma: Floats, usable: NDArray[np.bool_]) -> Floats:
+    """The weights (k, n) in units of 1/sigma² of residuals (k, n)."""
+    return np.asarray(np.where(usable, biweight(residual, sigma), 0.0) / sigma**2)
 
 
 def biweight(residual: Floats, sigma: Floats) -> Floats:

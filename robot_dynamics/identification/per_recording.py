@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RecordingError, listed
+from ..inputs import frequency
 from ..mechanism import Mechanism
 from .band import Needed, Spread, needed
 from .contacts import Contact, contacts
@@ -23,7 +24,7 @@ from .mixed import Mixed, mixed
 from .motors import at_joints
 from .mounting import Mounting
 from .normal_equations import NormalEquations, reduce
-from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even, joined
+from .preparation import Choice, Even, Prepared, Samples, even, joined
 from .prepared_cache import Key, PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
@@ -124,7 +125,7 @@ class Work:
         raw = self._read(source) if joints is None else None
         raw = self.raw(source, joints) if raw is None else raw
         if self.cutoff is not None:
-            prepared = raw.filtered(checked_cutoff(self.cutoff))
+            prepared = raw.filtered(frequency("cutoff", self.cutoff))
         elif (shared := self._shared(place(source), raw)) is not None:
             prepared = raw.filtered(shared.choice.cutoff)
             if place(source) in shared.members:

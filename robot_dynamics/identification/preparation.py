@@ -416,11 +416,6 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     return Even(source, joints, turns, measured, even_pieces, rate, tuple(dict.fromkeys(notes)))
 
 
-def checked_cutoff(cutoff: float | None) -> float | None:
-    """The cut-off, if it is a `frequency` or None."""
-    return frequency("cutoff", cutoff)
-
-
 def prepare(
     recording: Recording,
     joints: Iterable[str],
@@ -442,7 +437,7 @@ def prepare(
         RecordingError: no efforts, too short, or at rest.
         InputError: an invalid cut-off.
     """
-    checked_cutoff(cutoff)
+    frequency("cutoff", cutoff)
     return even(recording, joints, sliding).filtered(cutoff, rests)
 
 
@@ -463,11 +458,7 @@ def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
                     f"{stream.time[row]:.3f} s"
                 )
             count += int(absurd.sum())
-        streams.append(
-            Stream(
-                stream.names, stream.time, values["position"], values["velocity"], values["effort"]
-            )
-        )
+        streams.append(replace(stream, **values))
     if count:
         notes.append(
             f"implausible values were dropped: {count} (positions or velocities above 1e5, "

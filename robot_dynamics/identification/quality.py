@@ -272,12 +272,7 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
 def _at_motors(unknowns: Unknowns, factor: float) -> str:
     """A hint that the efforts may be motor torques, if the described gear ratios are about as large
     as this factor; empty if not."""
-    rotors = unknowns.rotors
-    ratios = {
-        joint: unknowns.gear_ratio(joint)
-        for joint in unknowns.joints
-        if joint in rotors and rotors[joint] not in unknowns.added
-    }
+    ratios = unknowns.gear_ratios
     if len(ratios) < len(unknowns.joints):
         return ""
     size = float(np.exp(np.log(np.abs([*ratios.values()])).mean()))

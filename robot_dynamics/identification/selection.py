@@ -8,8 +8,9 @@ solution of a system of its own size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -105,17 +106,24 @@ def nothing() -> Drive:
     return Drive(law(()), False)
 
 
+def places_of(drives: Mapping[str, Drive], unknowns: Unknowns) -> dict[str, slice]:
+    """By joint and shaft, the places of its drive's parameters, which follow those of the
+    bodies."""
+    places, at = {}, 10 * len(unknowns.bodies)
+    for owner in unknowns.owners:
+        places[owner] = slice(at, at := at + drives[owner].size)
+    return places
+
+
 def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
     """(p, 10 b + m): maps the parameters of bodies and drives to coefficients of all columns."""
     block = 10 * len(unknowns.bodies)
     width = block + sum(drive.size for drive in drives.values())
     out = np.zeros((unknowns.size, width))
     out[:block, :block] = np.eye(block)
-    at = block
-    for owner in unknowns.owners:
-        group, drive = unknowns.group(owner), drives[owner]
-        out[group, at : at + drive.size] = drive.columns(group.stop - group.start)
-        at += drive.size
+    for owner, place in places_of(drives, unknowns).items():
+        group = unknowns.group(owner)
+        out[group, place] = drives[owner].columns(group.stop - group.start)
     return out
 
 
@@ -167,12 +175,10 @@ def usual(unknowns: Unknowns) -> dict[str, Drive]:
 
 def price(unknowns: Unknowns, normal: Equations, drives: dict[str, Drive], x: Floats) -> float:
     """The sum of the prices of all drives, with the parameters x (p,) of a fit."""
-    at, total = 10 * len(unknowns.bodies), 0.0
-    for owner in unknowns.owners:
-        drive = drives[owner]
-        total += drive.price(_counted(unknowns, normal, owner), x[at : at + drive.size])
-        at += drive.size
-    return total
+    return sum(
+        drives[owner].price(_counted(unknowns, normal, owner), x[place])
+        for owner, place in places_of(drives, unknowns).items()
+    )
 
 
 def _counted(unknowns: Unknowns, normal: Equations, owner: str) -> float:
@@ -227,16 +233,16 @@ def _best(
             drives_of.setdefault(drive.size, []).append((drive, C))
     count = _counted(unknowns, normal, joint)
     none = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
-    best, driving = none, none
+    best, driving, score = none, none, attrgetter("score")
     for some in drives_of.values():
         found, error = _tried(np.array([C for _, C in some]), schur, sides, errors)
         for (drive, _), values, each in zip(some, found, error, strict=True):
             scored = _Scored(drive, each, float(each.sum() + drive.price(count, values)))
             turned = replace(drive, driving=True)
             if drive.law is law(PLAIN) and turned.sound(values) is turned:
-                driving = min(driving, replace(scored, drive=turned), key=_Scored.total)
+                driving = min(driving, replace(scored, drive=turned), key=score)
             if drive.sound(values) is drive:
-                best = min(best, scored, key=_Scored.total)
+                best = min(best, scored, key=score)
     return driving.drive if driving.explains(best, DRIVES * count) else best.drive
 
 
@@ -285,10 +291,6 @@ class _Scored:
     """(parts,): squared error on each held-out part"""
     score: float
     """Their sum plus the drive's price"""
-
-    def total(self) -> float:
-        """The score."""
-        return self.score
 
     def explains(self, other: _Scored, more: float) -> bool:
         """Whether this drive's score is better than the other's by more than `more`, and its error
