@@ -501,7 +501,7 @@ def test_what_parameters_leave_open_is_in_the_band(unknowns):
     np.testing.assert_allclose(s, [1, 4, 1], rtol=0.1)
     less = needed(spread, unknowns, [(samples, noise)]).residual(sigma)
     assert less[1] < 1e-3
-    deviation = Band(unknowns, spread, s).deviation(samples.q, samples.qd, samples.qdd)
+    deviation = Band(unknowns, spread, residual=s).deviation(samples.q, samples.qd, samples.qdd)
     assert deviation.shape == samples.q.shape
     np.testing.assert_allclose(deviation, np.hypot(s, [0, 3, 0]) * np.ones(samples.q.shape))
 

@@ -33,7 +33,7 @@ from ..mechanism.dynamic_parameters import (
     with_parameters,
 )
 from ..mechanism.transform import friction_at_joints
-from .band import Needed, counted, root_of
+from .band import Needed, PredictionBand, counted, root_of
 from .bodies import NAMES, reference
 from .doubts import FINEST, Doubt, Evidence, doubted, nothing_left, remaining
 from .errors import Errors, SquaredErrors
@@ -41,8 +41,8 @@ from .fit import RIDGE, chosen_weight
 from .fleet import Sum
 from .friction_laws import PLAIN, stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
-from .identified_mechanism import fixed_to, parted
-from .normal_equations import CHUNK, SIGMA_OF_MAD, biweight, correlation_length
+from .identified_mechanism import fixed_to, links_with, parted
+from .normal_equations import SIGMA_OF_MAD, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, even
 from .quality import large, lost
@@ -104,35 +104,16 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedBand:
-    """The standard deviation of a closed chain's measured torques about the model's."""
+class ClosedBand(PredictionBand):
+    """The prediction band of a closed chain."""
 
     problem: ClosedUnknowns
     root: Floats
     """(p, c): C = root rootᵀ is the covariance of the fitted parameters; 0 if the description was
     kept"""
-    residual: Floats
-    """s (n,), N·m or N, by motor"""
 
-    def variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """(k, n), (N·m)² or N², by motor: y C yᵀ."""
-        out = []
-        for k in range(0, len(q), CHUNK):
-            part = slice(k, k + CHUNK)
-            out.append(
-                ((self.problem.columns(q[part], qd[part], qdd[part]) @ self.root) ** 2).sum(2)
-            )
-        return np.concatenate([np.zeros((0, len(self.problem.motors))), *out])
-
-    def deviation(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """The deviation (k, n), N·m or N, by motor.
-
-        Args:
-            q: (k, n) positions of the independent joints, rad or m.
-            qd: (k, n) rates, rad/s or m/s.
-            qdd: (k, n) accelerations, rad/s² or m/s².
-        """
-        return np.asarray(np.sqrt(self.variance(q, qd, qdd) + self.residual**2))
+    def _variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        return np.asarray(((self.problem.columns(q, qd, qdd) @ self.root) ** 2).sum(axis=2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +280,7 @@ def _identified(
         kept=kept,
         doubts=doubtful,
         shown=shown,
-        band=_band(ClosedBand(problem, root, sigma), model, judges),
+        band=_band(ClosedBand(problem, root, residual=sigma), model, judges),
     )
 
 
@@ -722,16 +703,7 @@ class ClosedUnknowns:
         for k, name in enumerate(self.bodies):
             inertials |= parted(self.whole, name, x[10 * k : 10 * k + 10])
         frictions = {link.joint.name: link.joint.friction for link in found.moving}
-        links = tuple(
-            replace(
-                link,
-                inertial=inertials.get(link.name, link.inertial),
-                joint=replace(
-                    link.joint, friction=frictions.get(link.joint.name, link.joint.friction)
-                ),
-            )
-            for link in self.described.links
-        )
+        links = links_with(self.described, inertials, frictions)
         return replace(self.described, links=links, rotors=found.rotors, armatures=found.armatures)
 
 

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -32,20 +32,19 @@ from .mounting import Mounting
 from .normal_equations import NormalEquations, quietest
 from .per_recording import (
     HELD_OUT,
-    Excerpt,
-    FilterTest,
     Judged,
     Judgement,
-    MixedTest,
     Reduced,
-    Reduction,
-    Show,
-    StandstillTest,
     Trace,
     Work,
-    ZeroTest,
+    errors_at_rest,
+    filters_at_fault,
+    mixed_up,
     one_blas_thread,
     place,
+    reduced,
+    traces_of,
+    zero_equations,
 )
 from .prepared_cache import PreparedCache
 from .quality import (
@@ -339,7 +338,8 @@ class _Outcome:
 
     def band(self, unknowns: Unknowns) -> Band:
         """The prediction band of measured torques about the model's."""
-        return Band(unknowns, self.unsure, self.needed.residual(self.unsure.sigma))
+        residual = self.needed.residual(self.unsure.sigma)
+        return Band(unknowns, self.unsure, residual=residual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,7 +442,13 @@ class _Run:
         if missed <= SUSPECT:
             return doubtful, None
         factors = {each.joint: each.factor for each in doubtful}
-        test = MixedTest(self.work, self.joints, self.unknowns.sprung, factors)
+        test = partial(
+            mixed_up,
+            self.work,
+            joints=self.joints,
+            sprung=self.unknowns.sprung,
+            factors=factors,
+        )
         for _, found in self.passes.over("exchanging columns of", test, self.first, needed=False):
             if found is not None:
                 return (), found
@@ -454,7 +460,7 @@ class _Run:
         stepped = Stepped.of(found, np.max([each.fastest for each in self.used.values()], axis=0))
         if not stepped.coulomb.any():
             return found
-        test = StandstillTest(self.work, mechanism_of(found), stepped)
+        test = partial(errors_at_rest, self.work, identified=mechanism_of(found), stepped=stepped)
         total: Sum[AtRest] = Sum()
         for _, each in self.passes.over("testing rests in", test, _few(self.fitting)):
             total.add(each)
@@ -469,7 +475,8 @@ class _Run:
         }
         if not much:
             return {}
-        test = FilterTest(self.work, errors.joints, next(iter(self.used.values())).cutoff)
+        used = next(iter(self.used.values())).cutoff
+        test = partial(filters_at_fault, self.work, joints=errors.joints, cutoff=used)
         given = self.work.cutoff is not None
         return {
             each.joint: each.words(given)
@@ -487,7 +494,7 @@ class _Run:
         def sums(at: Linearised) -> ZeroEquations | None:
             total: Sum[ZeroEquations] = Sum()
             some = False
-            test = ZeroTest(self.work, at)
+            test = partial(zero_equations, self.work, at=at)
             for _, each in self.passes.over("testing zeros in", test, few, needed=False):
                 total.add(each)
                 some = True
@@ -518,7 +525,7 @@ class _Run:
         """How a model predicts all recordings."""
         described, judges = self.described, self.judging
         judgement = Judgement(self.work, described, model, unsure)
-        show = Show(self.work, described.joint_names)
+        show = partial(traces_of, self.work, joints=described.joint_names)
         lacking: Sum[Needed] = Sum()
         fitted: Sum[SquaredErrors] = Sum()
         unseen: Sum[SquaredErrors] = Sum()
@@ -638,7 +645,7 @@ def _reduced(
     def take(
         work: Work, joints: tuple[str, ...] | None, some: Mapping[int, Source], needed: bool
     ) -> Iterator[tuple[_Group, NormalEquations]]:
-        function = Reduction(work, joints, excluded)
+        function = partial(reduced, work, joints=joints, excluded=excluded)
         for k, (normal, each) in passes.over("reducing", function, some, needed):
             group = groups.setdefault(each.joints, _Group())
             group.members[k] = each
@@ -677,7 +684,7 @@ def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[Sh
     recording, or the cut-off is given."""
     if work.cutoff is not None or len(few) < 2:
         return ()
-    excerpt = Excerpt(work, 1.0 / len(few))
+    excerpt = partial(work.excerpt, share=1.0 / len(few))
     read = [(place(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
     with one_blas_thread():
         return tuple(
