@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .fit import Fit
 from .normal_equations import CHUNK, ENOUGH, Rows, correlation_length
 from .preparation import Samples
-from .recording import Floats
+from .recording import Floats, thinned
 from .solve import inverted
 from .unknowns import Unknowns
 
@@ -112,10 +112,10 @@ def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, F
     stretches, n = list(missed), len(unknowns.joints)
     few, usable = [np.zeros((0, n))], [np.zeros((0, n), bool)]
     variance = [np.zeros((0, n))]
-    step = max(1, -(-sum(len(samples) for samples, _ in stretches) // ENOUGH))
+    some = thinned(sum(len(samples) for samples, _ in stretches), ENOUGH)
     for samples, residual in stretches:
-        part = samples.rows(slice(None, None, step)).sharp
-        few.append(residual[::step])
+        part = samples.rows(some).sharp
+        few.append(residual[some])
         usable.append(part.usable)
         variance.append(spread.variance(Rows(unknowns, part)))
     believed = np.concatenate(usable)

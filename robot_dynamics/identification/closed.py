@@ -47,7 +47,7 @@ from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, even
 from .quality import large, lost
 from .read import Source, adapted, as_list, at_least_one
-from .recording import Floats, Recording
+from .recording import Floats, Recording, thinned
 from .shared_filter import SharedFilter, alike, groups
 from .solve import Prior, inverted, minimise
 from .unknowns import body_names, body_size, with_rotors
@@ -552,8 +552,8 @@ class ClosedUnknowns:
             RecordingError: there are none.
         """
         total = sum(len(each) for part in parts for each in part.stretches)
-        step = max(1, -(-total // ENOUGH))
-        taken = [each.rows(slice(None, None, step)) for part in parts for each in part.stretches]
+        some = thinned(total, ENOUGH)
+        taken = [each.rows(some) for part in parts for each in part.stretches]
         if not taken:
             raise RecordingError("no motion is left for validation", name="recording")
         return _States(

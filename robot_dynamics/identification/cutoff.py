@@ -73,8 +73,9 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
     """
     raw = raw.excerpt()
     trial = _Trial(unknowns, raw)
+    none = Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
     if not trial.count:
-        return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
+        return none
     top = WHOLE * raw.rate
     candidates = [LOWEST * 2**k for k in range(max(0, math.ceil(math.log2(top / LOWEST))))]
     candidates = [each for each in candidates if raw.left(each) >= LEFT]
@@ -83,7 +84,7 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
     while True:
         errors = trial.errors(candidates, target)
         if math.isinf(target) and trial.explain_nothing(errors):
-            return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
+            return none
         low, best, high = _plateau(errors)
         # without the torque above the plateau, smaller differences become visible
         less = min(len(candidates) - 1, max(best + 1, high))

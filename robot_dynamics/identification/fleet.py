@@ -439,16 +439,12 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
                 host = _host(worker)
                 known = seen.get(host, [False] * len(paths))
                 seen[host] = [a or b for a, b in zip(known, answer, strict=True)]
-        column = iter(range(len(paths)))
-        found: list[frozenset[str] | None] = []
-        for place in places:
-            if not isinstance(place, str):
-                found.append(None)
-                continue
-            k = next(column)
-            having = frozenset(host for host, exists in seen.items() if exists[k])
-            found.append(None if len(having) == len(seen) else having)
-        return found
+        having = {
+            path: frozenset(host for host, exists in seen.items() if exists[k])
+            for k, path in enumerate(paths)
+        }
+        found = [having[place] if isinstance(place, str) else None for place in places]
+        return [None if hosts == frozenset(seen) else hosts for hosts in found]
 
 
 class _Waiting:

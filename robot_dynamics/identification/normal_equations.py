@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .friction_laws import VISCOUS, stands_still
 from .preparation import Prepared, Samples
-from .recording import Floats
+from .recording import Floats, thinned
 from .solve import Prior, inverted, solved
 from .unknowns import Columns, Unknowns
 
@@ -424,8 +424,8 @@ def _weighting(unknowns: Unknowns, prepared: Prepared) -> _Weighting:
     which a spring fitted to the first halves of the stretches reduces the residuals in the second
     halves by more than `PULLED`.
     """
-    step = max(1, -(-sum(map(len, prepared.stretches)) // ENOUGH))
-    thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
+    some = thinned(sum(map(len, prepared.stretches)), ENOUGH)
+    thin = [each.rows(some) for each in prepared.stretches]
     rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
     first = np.concatenate([np.arange(len(each)) < len(each) / 2 for each in thin])[:, None]

@@ -333,7 +333,7 @@ def traces_of(work: Work, source: Source, joints: tuple[str, ...]) -> tuple[Trac
     """A recording's samples for plots."""
     prepared = work.prepared(source, joints)
     return tuple(
-        Trace(prepared.source, seen, samples.rows(slice(None, None, _step(samples))))
+        Trace(prepared.source, seen, samples.rows(slice(None, None, max(1, len(samples) // SHOWN))))
         for seen, part in zip((True, False), work.parts(prepared), strict=True)
         for samples in part.stretches
     )
@@ -362,7 +362,3 @@ def _thread_pools() -> Any:
         return None
     importlib.import_module("scipy.linalg")  # it brings a BLAS of its own
     return ThreadpoolController()
-
-
-def _step(samples: Samples) -> int:
-    return max(1, len(samples) // SHOWN)

@@ -31,7 +31,7 @@ from .friction_laws import (
     raw_columns,
 )
 from .jumps import without_jumps
-from .recording import Floats, Recording, Stream, runs
+from .recording import Floats, Recording, Stream, runs, thinned
 from .stamps import GAP, even_stretches
 
 ORDER = 4
@@ -818,7 +818,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
         stretches.append(kept if keep.all() else kept.rows(keep))
         stands = each.usable & _resting(each, STANDSTILL, fastest)
         some = np.flatnonzero(stands.any(axis=1))
-        some = some[:: max(1, -(-len(some) // MOST_RESTING))]
+        some = some[thinned(len(some), MOST_RESTING)]
         rests.append(replace(each, usable=stands).rows(some))
     stretches = [each for each in stretches if len(each) > 3]
     if not stretches:

@@ -261,7 +261,8 @@ def _candidates(
         present: its drive.
         springs: whether joints may have springs; a rotor of the present drive then stays.
     """
-    if owner not in unknowns.shafts and _is_still(unknowns, owner, gram):
+    squares, count = gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
+    if owner not in unknowns.shafts and stands_still(unknowns.mechanism, owner, squares, count):
         yield from (Drive(law(names), False) for names in ((), ("offset",)))
         return
     described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0
@@ -275,11 +276,6 @@ def _is_endless(unknowns: Unknowns, name: str) -> bool:
     """Whether a joint is continuous, and no spring is described at it."""
     joint = unknowns.mechanism.joint(name)
     return joint.type == "continuous" and not joint.friction.stiffness
-
-
-def _is_still(unknowns: Unknowns, joint: str, gram: Floats) -> bool:
-    squares, count = gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
-    return stands_still(unknowns.mechanism, joint, squares, count)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from .fit import Fit
 from .friction_laws import PLAIN, law
 from .normal_equations import FLOOR, FOLDS, RIDGE, SIGMA_OF_MAD, Rows, biweight, correlation_length
 from .preparation import Prepared, Samples, joined
-from .recording import Floats
+from .recording import Floats, thinned
 from .solve import Prior, inverted, solved
 from .unknowns import Unknowns
 
@@ -160,7 +160,7 @@ def equations(at: Linearised, prepared: Prepared) -> ZeroEquations:
         prepared: the recording.
     """
     whole = joined(prepared.stretches)
-    samples = whole.rows(slice(None, None, max(1, -(-len(whole) // SAMPLES))))
+    samples = whole.rows(thinned(len(whole), SAMPLES))
     samples = replace(samples, q=samples.q + at.offsets)
     rows = Rows(at.unknowns, samples)
     rigid, D = _rigid(at, samples)
