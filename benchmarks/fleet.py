@@ -17,6 +17,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +26,10 @@ from distributed import LocalCluster
 import robot_dynamics as rd
 from robot_dynamics.identification.fleet import fleet_at
 from robot_dynamics.identification.normal_equations import reduce
-from robot_dynamics.identification.per_recording import (
-    Reduction,
-    Work,
-    one_blas_thread,
-    place,
-)
+from robot_dynamics.identification.per_recording import Work, one_blas_thread, place, reduced
 from robot_dynamics.identification.preparation import even
 from robot_dynamics.identification.read import read
 from robot_dynamics.identification.shared_filter import SharedFilter, octaves
-from robot_dynamics.identification.solve import Prior
 
 ROBOT = "package://robot_dynamics/urdf/six_axis.urdf"
 RATE = 250.0
@@ -91,10 +86,9 @@ def steps(work: Work, paths: list[Path]) -> dict[str, float]:
         begin = clock()
         prepared = raw.filtered(choice.cutoff)
         taken["filtering"] += clock() - begin
-        prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         begin = clock()
         with one_blas_thread():
-            reduce(unknowns, prior, prepared)
+            reduce(unknowns, prepared)
         taken["summing"] += clock() - begin
         samples += sum(len(stream.time) for stream in recording.streams)
     comparing, choosing = taken["comparing"], taken["choosing"]
@@ -103,7 +97,7 @@ def steps(work: Work, paths: list[Path]) -> dict[str, float]:
     return {name: samples / seconds for name, seconds in taken.items()}
 
 
-def reduced(work: Work, paths: list[Path], workers: int, dask: bool) -> float:
+def seconds_to_reduce(work: Work, paths: list[Path], workers: int, dask: bool) -> float:
     """s to reduce the recordings; 0 workers: this process."""
     with ExitStack() as stack:
         scheduler = None
@@ -115,9 +109,9 @@ def reduced(work: Work, paths: list[Path], workers: int, dask: bool) -> float:
         local = workers if workers and not dask else None
         fleet = stack.enter_context(fleet_at(scheduler, local))
         # every process has its imports and kernels before the clock starts
-        list(fleet.map(Reduction(work), 4 * max(workers, 1) * paths[:1]))
+        list(fleet.map(partial(reduced, work), 4 * max(workers, 1) * paths[:1]))
         begin = time.perf_counter()
-        list(fleet.map(Reduction(work), paths))
+        list(fleet.map(partial(reduced, work), paths))
         return time.perf_counter() - begin
 
 
@@ -137,7 +131,7 @@ def main() -> None:
         paths = [Path(folder) / f"{k}.csv" for k in range(max(options.recordings))]
         for k, path in enumerate(paths):
             record(path, mechanism, options.duration, k)
-        Reduction(work)(paths[0])  # the kernels are there before a clock starts
+        reduced(work, paths[0])  # the kernels are there before a clock starts
         few = paths[: max(2, min(options.recordings))]
         alone = steps(work, few)
         # the first recordings have chosen for all
@@ -150,7 +144,9 @@ def main() -> None:
             kind = "Dask workers" if dask else "processes"
             who = f"{workers} {kind}" if workers else "this process"
             for count in options.recordings:
-                seconds = min(reduced(work, paths[:count], workers, dask) for _ in range(REPEATS))
+                seconds = min(
+                    seconds_to_reduce(work, paths[:count], workers, dask) for _ in range(REPEATS)
+                )
                 samples = count * round(options.duration * RATE)
                 each = {
                     "workers": workers, "dask": dask, "samples": samples,

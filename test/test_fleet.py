@@ -18,6 +18,7 @@ import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification import fleet as fleets
 from robot_dynamics.identification.fleet import Here, Sum, Workers, _Waiting, fleet_at
 from robot_dynamics.identification.identify import _Passes, _reduced
-from robot_dynamics.identification.per_recording import Reduction, Work
+from robot_dynamics.identification.per_recording import Work, reduced
 from robot_dynamics.identification.prepared_cache import PreparedCache
 from robot_dynamics.identification.shared_filter import FEW
 
@@ -362,7 +363,7 @@ def test_processes_share_what_one_of_them_has_prepared(arm, logs):
     with PreparedCache() as cache:
         work = Work(arm, None, {}, {}, None, None, 1 / 3, cache)
         with fleet_at(None, 1) as fleet:
-            (outcome,) = fleet.map(Reduction(work), logs[:1])
+            (outcome,) = fleet.map(partial(reduced, work), logs[:1])
         assert not isinstance(outcome[1], Exception)
         kept = cache.get((logs[0], arm.joint_names, ()))
         assert kept is not None

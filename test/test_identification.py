@@ -26,7 +26,7 @@ from robot_dynamics.identification.fit import about_described_bodies, fit
 from robot_dynamics.identification.normal_equations import approached, reduce
 from robot_dynamics.identification.preparation import SATURATED, differences, prepare
 from robot_dynamics.identification.quality import _units
-from robot_dynamics.identification.solve import FAR_HEAVIER, Prior
+from robot_dynamics.identification.solve import FAR_HEAVIER
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism
 
@@ -123,9 +123,9 @@ def test_placeholder_masses_do_not_outweigh_the_recording(
 
 def test_bodies_are_kept_as_described_however_light(arm, truth):
     unknowns = Unknowns.of(heavier(arm, 0.05, "fore"))
-    described = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    described = unknowns.prior
     prepared = prepare(recording(truth, 20.0, 200.0, noise=0.02), arm.joint_names, 10.0)
-    found = fit(unknowns, reduce(unknowns, described, prepared))
+    found = fit(unknowns, reduce(unknowns, prepared))
     assert not np.allclose(found.prior.bodies, described.bodies)  # the prior is stretched
     about = about_described_bodies(found)
     assert about is not None
@@ -148,8 +148,8 @@ def test_bodies_that_the_recording_leaves_open_stay_as_described(arm, truth):
 
 
 def test_the_price_of_a_far_heavier_body_grows_with_the_logarithm_only(arm):
-    bodies = Unknowns.of(arm).references()
-    prior = Prior(bodies, np.zeros(0), np.zeros(0))
+    prior = Unknowns.of(arm).prior
+    bodies = prior.bodies
     # one body is 100 times as heavy in one direction and 3 times in the others
     L = np.linalg.cholesky(bodies[1])
     turn = np.linalg.qr(np.random.default_rng(5).normal(size=(4, 4)))[0]
@@ -179,7 +179,7 @@ def test_the_price_of_a_far_heavier_body_grows_with_the_logarithm_only(arm):
     ],
 )
 def test_bodies_whose_torques_are_all_too_small_are_scaled(arm, times, known, scaled):
-    prior = Prior(Unknowns.of(arm).references(), np.zeros(0), np.zeros(0))
+    prior = Unknowns.of(arm).prior
     A = np.random.default_rng(6).normal(size=(len(prior.mean),) * 2)
     G = known * A @ A.T / (prior.mean @ A @ A.T @ prior.mean)
     found = prior.scaled(G, times * G @ prior.mean)
@@ -187,7 +187,7 @@ def test_bodies_whose_torques_are_all_too_small_are_scaled(arm, times, known, sc
 
 
 def test_without_motion_the_bodies_are_the_described_ones(arm):
-    prior = Prior(Unknowns.of(arm).references(), np.zeros(0), np.zeros(0))
+    prior = Unknowns.of(arm).prior
     size = len(prior.mean) + 2
     noise = np.random.default_rng(7).normal(size=(size, 3))
     # three samples far below the noise
@@ -198,9 +198,9 @@ def test_without_motion_the_bodies_are_the_described_ones(arm):
 
 def test_units_of_the_description_are_its_standard_deviations(arm, truth):
     unknowns = Unknowns.of(arm)
-    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    prior = unknowns.prior
     prepared = prepare(recording(truth, 12.0, 100.0, noise=0.02), arm.joint_names, 10.0)
-    found = fit(unknowns, reduce(unknowns, prior, prepared))
+    found = fit(unknowns, reduce(unknowns, prepared))
     size = len(prior.mean)
     S = _units(found)[:size, :size]
     np.testing.assert_allclose(
@@ -473,7 +473,7 @@ def test_a_torque_that_no_parameter_explains_widens_its_joints_deviations_alone(
     effort[:, 1] += 0.2 * effort[:, 1].std() * np.sin(2 * np.pi * 0.9 * clean.time + 1.0)
     prepared = prepare(Recording("odd", (replace(clean, effort=effort),)), arm.joint_names, 20.0)
     unknowns = Unknowns.of(arm)
-    normal = reduce(unknowns, Prior(unknowns.references(), np.zeros(0), np.zeros(0)), prepared)
+    normal = reduce(unknowns, prepared)
     # its samples are correlated, but in the fit they count like those of any other joint
     assert normal.independent[1] < 0.5 * normal.independent[[0, 2]].min()
     assert np.ptp(normal.count) < 0.1 * normal.count.max()
@@ -604,9 +604,7 @@ def test_standard_deviations_cover(arm):
     for seed in range(20):
         (stream,) = recording(real, 8.0, 100.0, seed=seed, noise=0.05).streams
         seen = prepare(Recording("noisy", (stream,)), arm.joint_names, 20.0)
-        found = fit(
-            unknowns, reduce(unknowns, Prior(unknowns.references(), *np.zeros((2, 0))), seen)
-        )
+        found = fit(unknowns, reduce(unknowns, seen))
         right = [values.get(name, 0.0) for name in found.names]
         # I v = share H v, vᵀ H v = 1: the sums vᵀ H x have the covariance 1
         share, V = eigh(found.information, found.curvature)

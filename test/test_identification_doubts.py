@@ -20,6 +20,7 @@ from robot_dynamics.identification import Recording, Stream, identify
 from robot_dynamics.identification.doubts import surely_worse, turned
 from robot_dynamics.identification.files import save
 from robot_dynamics.identification.selection import _Scored, nothing
+from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Mechanism
 
 
@@ -147,6 +148,25 @@ def test_efforts_of_motors_with_described_gears_are_told(truth):
     scales = " ".join(f"{name}:100" for name in truth.joint_names)
     assert any(f"(if they are the motors' torques: --effort-scale {scales})" in w for w in said)
     assert not any("the opposite sign" in words for words in said)
+
+
+def test_gears_are_described_or_not_whatever_the_links_are_called(described, truth):
+    """A rotor's parameters get another name if a link has its name."""
+
+    def renamed(robot: Mechanism) -> Mechanism:
+        links = [replace(link, joint=replace(link.joint, name=link.name)) for link in robot.links]
+        rotors = [
+            replace(rotor, name=link.name, ratios=((link.name, 100.0),))
+            for rotor, link in zip(robot.rotors, robot.moving, strict=False)
+        ]
+        return replace(robot, links=tuple(links), rotors=tuple(rotors))
+
+    names = tuple(link.name for link in described.moving)
+    assert not described.rotors
+    assert Unknowns.of(renamed(described)).gear_ratios == {}
+    known = Unknowns.of(renamed(truth))
+    assert known.added == ()
+    assert known.gear_ratios == dict.fromkeys(names, 100.0)
 
 
 def test_two_wrong_signs_are_both_named(described, log):

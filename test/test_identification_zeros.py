@@ -18,7 +18,12 @@ from robot_dynamics.app.options import offsets
 from robot_dynamics.errors import InputError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.fit import fit
-from robot_dynamics.identification.per_recording import Reduction, Work, ZeroTest, one_blas_thread
+from robot_dynamics.identification.per_recording import (
+    Work,
+    one_blas_thread,
+    reduced,
+    zero_equations,
+)
 from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.identification.zeros import Linearised, Zero, _judged, better, zeros
@@ -57,10 +62,10 @@ def doubtful(found) -> list[str]:
 def said(described: Mechanism, log: Recording) -> tuple[Zero, ...]:
     """Without evaluating the model, which takes longer."""
     work = Work(described, None, {}, {}, None, 10.0, 1 / 3, None)
-    normal, reduced = Reduction(work)(log)
+    normal, summary = reduced(work, log)
     with one_blas_thread():
-        found = fit(work.unknowns(reduced.joints), normal)
-        return zeros(found, lambda at: ZeroTest(work, at)(log))
+        found = fit(work.unknowns(summary.joints), normal)
+        return zeros(found, lambda at: zero_equations(work, log, at))
 
 
 def test_zeros_that_are_right_are_not_doubted(described, right):
@@ -93,14 +98,14 @@ def test_the_gains_of_drives_do_not_multiply_friction(described, log):
     """Otherwise the gains of a wrist with almost only friction are meaningless, and distort the
     other offsets."""
     work = Work(described, None, {}, {}, None, 10.0, 1 / 3, None)
-    normal, reduced = Reduction(work)(log)
+    normal, summary = reduced(work, log)
     with one_blas_thread():
-        at = Linearised.about(fit(work.unknowns(reduced.joints), normal))
+        at = Linearised.about(fit(work.unknowns(summary.joints), normal))
         bodies = 10 * len(at.unknowns.bodies) + len(at.unknowns.rotors)
         p, n = at.basis.shape[1], len(at.gains)
 
         def gains(x):
-            square = ZeroTest(work, replace(at, x=x))(log).square.sum(axis=0)
+            square = zero_equations(work, log, replace(at, x=x)).square.sum(axis=0)
             return np.array([square[j, p + j, p + j] for j in range(n)])
 
         mobile = at.unknowns.places[0][:bodies]

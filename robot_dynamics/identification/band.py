@@ -14,8 +14,9 @@ conformal prediction", [LGRTW18]).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from .fit import Fit
 from .normal_equations import CHUNK, ENOUGH, Rows, correlation_length
 from .preparation import Samples
-from .recording import Floats
+from .recording import Floats, thinned
 from .solve import inverted
 from .unknowns import Unknowns
 
@@ -111,10 +112,10 @@ def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, F
     stretches, n = list(missed), len(unknowns.joints)
     few, usable = [np.zeros((0, n))], [np.zeros((0, n), bool)]
     variance = [np.zeros((0, n))]
-    step = max(1, -(-sum(len(samples) for samples, _ in stretches) // ENOUGH))
+    some = thinned(sum(len(samples) for samples, _ in stretches), ENOUGH)
     for samples, residual in stretches:
-        part = samples.rows(slice(None, None, step)).sharp
-        few.append(residual[::step])
+        part = samples.rows(some).sharp
+        few.append(residual[some])
         usable.append(part.usable)
         variance.append(spread.variance(Rows(unknowns, part)))
     believed = np.concatenate(usable)
@@ -144,28 +145,43 @@ def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[n
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
-    """The standard deviation of measured torques about the model's."""
+class PredictionBand(ABC):
+    """The standard deviation of measured torques about the model's; n is the number of joints, or
+    of the motors of a robot with loops."""
 
-    unknowns: Unknowns
-    spread: Spread
-    residual: Floats
+    residual: Floats = field(kw_only=True)
     """s (n,), N·m or N"""
 
     def deviation(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         """The deviation (k, n), N·m or N; NaN for a joint whose efforts were not fitted.
 
         Args:
-            q: (k, n) positions, rad or m.
+            q: (k, n) positions of the independent joints, rad or m.
             qd: (k, n) rates, rad/s or m/s.
             qdd: (k, n) accelerations, rad/s² or m/s².
         """
-        samples = Samples.without_efforts(q, qd, qdd)
-        chunks = [samples.rows(slice(k, k + CHUNK)) for k in range(0, len(q), CHUNK)]
-        variance = [self.spread.variance(Rows(self.unknowns, chunk)) for chunk in chunks]
-        return np.asarray(
-            np.sqrt(np.concatenate([np.zeros((0, q.shape[1])), *variance]) + self.residual**2)
-        )
+        return np.asarray(np.sqrt(self.variance(q, qd, qdd) + self.residual**2))
+
+    def variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """(k, n), (N·m)² or N²: y C yᵀ; arguments as for `deviation`."""
+        chunks = [slice(k, k + CHUNK) for k in range(0, len(q), CHUNK)]
+        found = [self._variance(q[chunk], qd[chunk], qdd[chunk]) for chunk in chunks]
+        return np.concatenate([np.zeros((0, len(self.residual))), *found])
+
+    @abstractmethod
+    def _variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """The same for at most `CHUNK` states."""
+
+
+@dataclass(frozen=True, eq=False)
+class Band(PredictionBand):
+    """The prediction band of an open chain."""
+
+    unknowns: Unknowns
+    spread: Spread
+
+    def _variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        return self.spread.variance(Rows(self.unknowns, Samples.without_efforts(q, qd, qdd)))
 
 
 def _edges() -> Floats:

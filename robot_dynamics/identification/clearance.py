@@ -51,10 +51,6 @@ class Nearest:
 class Region(Protocol):
     """A condition on the positions of links."""
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The links to which it applies."""
-
     def nearest(self, poses: Poses) -> Nearest:
         """The distance at some postures."""
 
@@ -66,11 +62,6 @@ class Above:
     link: str
     height: float
     """m"""
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The one link."""
-        return (self.link,)
 
     def nearest(self, poses: Poses) -> Nearest:
         """The distance from the plane."""
@@ -91,11 +82,6 @@ class Outside:
     """m, in the base frame"""
     radius: float
     """m"""
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The one link."""
-        return (self.link,)
 
     def nearest(self, poses: Poses) -> Nearest:
         """The distance from the sphere."""

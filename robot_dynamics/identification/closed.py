@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import ClosureWarning, InputError, RecordingError, listed
+from ..inputs import frequency
 from ..mechanism import Friction, Inertial, Mechanism, Pose
 from ..mechanism.dynamic_parameters import (
     frictions,
@@ -32,7 +33,7 @@ from ..mechanism.dynamic_parameters import (
     with_parameters,
 )
 from ..mechanism.transform import friction_at_joints
-from .band import Needed, counted, root_of
+from .band import Needed, PredictionBand, counted, root_of
 from .bodies import NAMES, reference
 from .doubts import FINEST, Doubt, Evidence, doubted, nothing_left, remaining
 from .errors import Errors, SquaredErrors
@@ -40,13 +41,13 @@ from .fit import RIDGE, chosen_weight
 from .fleet import Sum
 from .friction_laws import PLAIN, stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
-from .identified_mechanism import fixed_to, parted
-from .normal_equations import CHUNK, SIGMA_OF_MAD, biweight, correlation_length
+from .identified_mechanism import fixed_to, links_with, parted
+from .normal_equations import SIGMA_OF_MAD, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
-from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
+from .preparation import Choice, Even, Prepared, Samples, even
 from .quality import large, lost
 from .read import Source, adapted, as_list, at_least_one
-from .recording import Floats, Recording
+from .recording import Floats, Recording, thinned
 from .shared_filter import SharedFilter, alike, groups
 from .solve import Prior, inverted, minimise
 from .unknowns import body_names, body_size, with_rotors
@@ -103,35 +104,16 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedBand:
-    """The standard deviation of a closed chain's measured torques about the model's."""
+class ClosedBand(PredictionBand):
+    """The prediction band of a closed chain."""
 
     problem: ClosedUnknowns
     root: Floats
     """(p, c): C = root rootᵀ is the covariance of the fitted parameters; 0 if the description was
     kept"""
-    residual: Floats
-    """s (n,), N·m or N, by motor"""
 
-    def variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """(k, n), (N·m)² or N², by motor: y C yᵀ."""
-        out = []
-        for k in range(0, len(q), CHUNK):
-            part = slice(k, k + CHUNK)
-            out.append(
-                ((self.problem.columns(q[part], qd[part], qdd[part]) @ self.root) ** 2).sum(2)
-            )
-        return np.concatenate([np.zeros((0, len(self.problem.motors))), *out])
-
-    def deviation(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """The deviation (k, n), N·m or N, by motor.
-
-        Args:
-            q: (k, n) positions of the independent joints, rad or m.
-            qd: (k, n) rates, rad/s or m/s.
-            qdd: (k, n) accelerations, rad/s² or m/s².
-        """
-        return np.asarray(np.sqrt(self.variance(q, qd, qdd) + self.residual**2))
+    def _variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        return np.asarray(((self.problem.columns(q, qd, qdd) @ self.root) ** 2).sum(axis=2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +188,7 @@ def identify_closed(
     """
     say = progress or (lambda _: None)
     described = robot if isinstance(robot, Mechanism) else load(robot)
-    if cutoff is not None:
-        checked_cutoff(cutoff)
+    frequency("cutoff", cutoff)
     if not described.loops:
         raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
     fitting = at_least_one(recordings)
@@ -299,7 +280,7 @@ def _identified(
         kept=kept,
         doubts=doubtful,
         shown=shown,
-        band=_band(ClosedBand(problem, root, sigma), model, judges),
+        band=_band(ClosedBand(problem, root, residual=sigma), model, judges),
     )
 
 
@@ -473,10 +454,9 @@ class ClosedUnknowns:
         ]
         mass = max(sum(float(phi[0]) for phi in described_bodies), 0.0)
         size = body_size(whole)
-        self._references = tuple(
-            reference(phi, 0.01 * mass if mass > 0 else 1.0, size) for phi in described_bodies
-        )
-        self._on_axes = _on_axes(whole, self.bodies, self._references, size)
+        least = 0.01 * mass if mass > 0 else 1.0
+        self.prior = Prior(tuple(reference(phi, least, size) for phi in described_bodies))
+        self._on_axes = _on_axes(whole, self.bodies, self.prior.bodies, size)
 
     def check_names(self, recording: Recording) -> None:
         """Check that a recording has all motors.
@@ -547,19 +527,10 @@ class ClosedUnknowns:
     @property
     def independent(self) -> list[tuple[NDArray[np.intp], Floats]]:
         """By row, all columns, and the unit matrix."""
-        return [*zip(self.places, self.spread, strict=True)]
-
-    @property
-    def spread(self) -> list[Floats]:
-        """By row, the unit matrix."""
-        return [np.eye(self.size)] * len(self.motors)
+        return [(places, np.eye(self.size)) for places in self.places]
 
     width = 0
     springs: list[int] = []  # noqa: RUF012
-
-    def references(self) -> tuple[Floats, ...]:
-        """P₀ (4, 4) of each body."""
-        return self._references
 
     def friction(self, samples: Samples) -> list[Floats]:
         """By row, no columns (k, 0): friction has its columns in `rigid`."""
@@ -581,8 +552,8 @@ class ClosedUnknowns:
             RecordingError: there are none.
         """
         total = sum(len(each) for part in parts for each in part.stretches)
-        step = max(1, -(-total // ENOUGH))
-        taken = [each.rows(slice(None, None, step)) for part in parts for each in part.stretches]
+        some = thinned(total, ENOUGH)
+        taken = [each.rows(some) for part in parts for each in part.stretches]
         if not taken:
             raise RecordingError("no motion is left for validation", name="recording")
         return _States(
@@ -644,7 +615,7 @@ class ClosedUnknowns:
             if len(rotor.ratios) == 1
         }
         return Evidence(
-            self.motors, *self._sums(A, b, weights), self._references, np.eye(p)[-1],
+            self.motors, *self._sums(A, b, weights), self.prior.bodies, np.eye(p)[-1],
             np.full(p - b_size, np.inf), [self._own(name) for name in self.motors], still, gears, 1,
         )  # fmt: skip
 
@@ -681,7 +652,7 @@ class ClosedUnknowns:
                 keep = np.flatnonzero(active)
                 G, g = gram[:, keep][:, :, keep], moment[:, keep]
                 tight = RIDGE * np.maximum(np.diag(G.sum(axis=0))[b_size:], 1e-300)
-                prior = Prior(self._references, np.zeros(len(keep) - b_size), tight)
+                prior = Prior(self.prior.bodies, tight)
                 gamma, _ = chosen_weight(G, g, square, prior)
                 part, curvature = minimise(G.sum(axis=0), g.sum(axis=0), prior, gamma)
                 x[:] = 0.0
@@ -732,16 +703,7 @@ class ClosedUnknowns:
         for k, name in enumerate(self.bodies):
             inertials |= parted(self.whole, name, x[10 * k : 10 * k + 10])
         frictions = {link.joint.name: link.joint.friction for link in found.moving}
-        links = tuple(
-            replace(
-                link,
-                inertial=inertials.get(link.name, link.inertial),
-                joint=replace(
-                    link.joint, friction=frictions.get(link.joint.name, link.joint.friction)
-                ),
-            )
-            for link in self.described.links
-        )
+        links = links_with(self.described, inertials, frictions)
         return replace(self.described, links=links, rotors=found.rotors, armatures=found.armatures)
 
 

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, fitted, robust
+from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, approached, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
-from .solve import Prior
 from .unknowns import Columns
 
 LOWEST = 0.5
@@ -74,8 +73,9 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
     """
     raw = raw.excerpt()
     trial = _Trial(unknowns, raw)
+    none = Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
     if not trial.count:
-        return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
+        return none
     top = WHOLE * raw.rate
     candidates = [LOWEST * 2**k for k in range(max(0, math.ceil(math.log2(top / LOWEST))))]
     candidates = [each for each in candidates if raw.left(each) >= LEFT]
@@ -84,7 +84,7 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
     while True:
         errors = trial.errors(candidates, target)
         if math.isinf(target) and trial.explain_nothing(errors):
-            return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
+            return none
         low, best, high = _plateau(errors)
         # without the torque above the plateau, smaller differences become visible
         less = min(len(candidates) - 1, max(best + 1, high))
@@ -192,7 +192,6 @@ class _Trial:
         self._kept = _instants(raw)
         self.count = sum(map(len, self._kept))
         self._folds = _parts(self.count, FOLDS)
-        self._prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         self._known: dict[float, _Candidate] = {}
         self._torques: dict[tuple[float, float], Floats] = {}
         self._weights: Floats | None = None
@@ -277,8 +276,8 @@ class _Trial:
             ]
         )
         rows = Rows(self.unknowns, samples)
-        springs = self.unknowns.springs
-        _, _, weights, _ = robust(self._prior, [rows], samples.usable, springs, self._weights)
+        prior, springs = self.unknowns.prior, self.unknowns.springs
+        _, _, weights = robust([rows], samples.usable, springs, self._weights)
         if self._weights is None:
             self._weights = weights
         parts = []
@@ -287,7 +286,7 @@ class _Trial:
             sums.add(rows, weights, slice(a, b))
             parts.append(sums.together())
         G, g = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
-        found = [fitted(G - gram, g - moment, self._prior, springs) for gram, moment in parts]
+        found = [approached(G - gram, g - moment, prior, springs)[0] for gram, moment in parts]
         self._known[cutoff] = _Candidate(samples, rows, found)
         return self._known[cutoff]
 

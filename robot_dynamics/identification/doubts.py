@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,7 +36,7 @@ from .errors import Errors
 from .friction_laws import PLAIN, law, stands_still
 from .normal_equations import NormalEquations, approached
 from .recording import Floats
-from .selection import WITHOUT_OFFSET, Drive, embedding
+from .selection import WITHOUT_OFFSET, Drive, embedding, places_of
 from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
@@ -266,17 +266,15 @@ def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
     whole, squares = _of_whole_efforts(unknowns, normal)
     weights = normal.count / (FINEST**2 * np.maximum(squares.sum(axis=0), 1e-300))
     weights = np.minimum(1.0, weights)
-    for j, places in enumerate(unknowns.places):
-        own = E[places]
+    for j, columns in enumerate(unknowns.places):
+        own = E[columns]
         grams[:, j] = weights[j] * (own.T @ normal.gram[:, j] @ own)
         moments[:, j] = weights[j] * (whole[:, j] @ own)
-    expected = np.zeros(p)
-    for owner, column in zip(unknowns.owners, _rotor_columns(unknowns, drives), strict=True):
-        if column is not None:
-            expected[column] = drives[owner].described
-    sizes = (drives[joint].size for joint in unknowns.joints)
-    edges = np.cumsum([10 * len(unknowns.bodies), *sizes])
-    own_columns = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
+    expected, places = np.zeros(p), places_of(drives, unknowns)
+    for owner, place in places.items():
+        if drives[owner].rotor:
+            expected[place.stop - 1] = drives[owner].described
+    own_columns = [np.arange(p)[places[joint]] for joint in unknowns.joints]
     diagonals = [
         np.diag(gram)[own] for gram, own in zip(grams.sum(axis=0), own_columns, strict=True)
     ]
@@ -285,7 +283,7 @@ def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
         grams,
         moments,
         np.where(normal.count > 0, weights * squares, 0.0),
-        unknowns.references(),
+        unknowns.prior.bodies,
         expected,
         np.array([r for owner in unknowns.owners for r in drives[owner].limits]),
         own_columns,
@@ -293,11 +291,7 @@ def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
             joint: stands_still(unknowns.mechanism, joint, each[VISCOUS], each[FREE])
             for joint, each in zip(unknowns.joints, diagonals, strict=True)
         },
-        {
-            joint: unknowns.gear_ratio(joint)
-            for joint in unknowns.joints
-            if joint in unknowns.rotors and joint not in unknowns.added
-        },
+        unknowns.gear_ratios,
     )
 
 
@@ -473,11 +467,11 @@ class _Trial:
         free = np.arange(len(own)) < len(own) - self.evidence.known
         tightness = np.where(own > 0, np.where(free, 1e-9, 1.0) * own, 1.0)
         bodies, limits = references or self._references, self.evidence.limits
-        return Prior(bodies, np.zeros(len(own)), tightness, limits)
+        return Prior(bodies, tightness, limits)
 
     def _near(self, k: float) -> tuple[Floats, ...]:
         """The bodies' references, scaled and stretched to a fit to k times all efforts."""
-        described = Prior(self.evidence.bodies, np.zeros(0), np.zeros(0))
+        described = Prior(self.evidence.bodies)
         G, g = self.gram.sum(axis=0), k * self.moment.sum(axis=0)
         return approached(G, g, described)[1].bodies
 
@@ -494,14 +488,6 @@ def _of_whole_efforts(unknowns: Unknowns, normal: NormalEquations) -> tuple[Floa
         squares[:, j] += (2 * normal.moment[:, j] + more) @ inertia[places]
         moments[:, j] += more
     return moments, squares
-
-
-def _rotor_columns(unknowns: Unknowns, drives: Mapping[str, Drive]) -> Iterator[int | None]:
-    """By joint and shaft, the column of its rotor's inertia; None: it has none."""
-    at = 10 * len(unknowns.bodies)
-    for owner in unknowns.owners:
-        at += drives[owner].size
-        yield at - 1 if drives[owner].rotor else None
 
 
 class _RelativeError:

@@ -11,7 +11,7 @@ import numpy as np
 from .bodies import NAMES
 from .normal_equations import Equations, NormalEquations, approached
 from .recording import Floats
-from .selection import PENALTY, Drive, choose, embedding, price, usual
+from .selection import PENALTY, Drive, choose, embedding, places_of, price, usual
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
@@ -74,12 +74,7 @@ class Fit:
     def drive(self, owner: str) -> Floats:
         """The parameters of a joint's or shaft's friction law, then its rotor's inertia (as the
         difference from the described one) if it was identified."""
-        at = 10 * len(self.unknowns.bodies)
-        for name in self.unknowns.owners:
-            if name == owner:
-                return self.x[at : at + self.drives[name].size]
-            at += self.drives[name].size
-        raise KeyError(owner)
+        return self.x[places_of(self.drives, self.unknowns)[owner]]
 
 
 def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
@@ -135,9 +130,8 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
     selected again with the bodies held by the fit's own barrier. A later fit replaces an earlier
     one only if its score is clearly better.
     """
-    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     gram, moment = normal.gram.sum(axis=0), normal.moment.sum(axis=0)
-    _, prior = approached(gram, moment, prior, unknowns.springs)
+    _, prior = approached(gram, moment, unknowns.prior, unknowns.springs)
     described = prior.curvature(1.0)
     drives = choose(unknowns, usual(unknowns), normal, described, described @ prior.mean)
     best = found = _fit_with(drives, unknowns, prior, normal)
@@ -186,7 +180,7 @@ def about_described_bodies(found: Fit) -> Fit | None:
     if bodies == len(found.x):
         return None
     # not the fit's own references, which may be stretched
-    described = Prior(found.unknowns.references(), np.zeros(0), np.zeros(0)).mean
+    described = found.unknowns.prior.mean
     own = slice(bodies, None)
     G, g = found.information[own], found.moment[own]
     alone = replace(found.prior, bodies=())
@@ -203,9 +197,7 @@ def _with_scalars(
     """The prior with the drives' parameters added, centred on described rotors and no friction."""
     information = np.diag(gram)[10 * len(prior.bodies) :]
     rotors = [number for owner in unknowns.owners for number in drives[owner].limits]
-    return Prior(
-        prior.bodies, np.zeros(len(information)), RIDGE * information, np.array(rotors, dtype=float)
-    )
+    return Prior(prior.bodies, RIDGE * information, np.array(rotors, dtype=float))
 
 
 def chosen_weight(
@@ -229,12 +221,8 @@ def chosen_weight(
 
 def _sound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> dict[str, Drive]:
     """The drives, or simpler ones where the fitted values are not physical."""
-    at, found = 10 * len(unknowns.bodies), {}
-    for owner in unknowns.owners:
-        drive = drives[owner]
-        found[owner] = drive.sound(x[at : at + drive.size])
-        at += drive.size
-    return found
+    places = places_of(drives, unknowns)
+    return {owner: drives[owner].sound(x[place]) for owner, place in places.items()}
 
 
 def _names(unknowns: Unknowns, drives: dict[str, Drive]) -> tuple[str, ...]:

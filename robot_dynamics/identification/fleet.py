@@ -327,7 +327,8 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         pending: dict[Any, list[int]] = {}
         alone_since: float | None = None
         for k in waiting.nowhere:
-            yield k, _not_found(places[k], self.address)
+            words = f"{places[k]}: no worker of {self.address} has it"
+            yield k, RecordingError(words, name=str(places[k]))
         try:
             while True:
                 threads = self._threads(hosts[batch[0]] for batch in pending.values())
@@ -438,16 +439,12 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
                 host = _host(worker)
                 known = seen.get(host, [False] * len(paths))
                 seen[host] = [a or b for a, b in zip(known, answer, strict=True)]
-        column = iter(range(len(paths)))
-        found: list[frozenset[str] | None] = []
-        for place in places:
-            if not isinstance(place, str):
-                found.append(None)
-                continue
-            k = next(column)
-            having = frozenset(host for host, exists in seen.items() if exists[k])
-            found.append(None if len(having) == len(seen) else having)
-        return found
+        having = {
+            path: frozenset(host for host, exists in seen.items() if exists[k])
+            for k, path in enumerate(paths)
+        }
+        found = [having[place] if isinstance(place, str) else None for place in places]
+        return [None if hosts == frozenset(seen) else hosts for hosts in found]
 
 
 class _Waiting:
@@ -513,10 +510,6 @@ def located(source: Source) -> Recording | str:
     if isinstance(source, Recording):
         return source
     return os.path.abspath(os.path.expanduser(source))
-
-
-def _not_found(place: Source, address: str) -> RecordingError:
-    return RecordingError(f"{place}: no worker of {address} has it", name=str(place))
 
 
 def _exist(paths: list[str]) -> list[bool]:

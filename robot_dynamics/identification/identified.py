@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..dynamics import InverseDynamics
 from ..errors import RecordingError
 from ..mechanism import Mechanism
+from .band import PredictionBand
 from .doubts import Doubt
 from .errors import Errors
 from .preparation import Choice
@@ -26,13 +27,6 @@ WORSE = 1.02
 not used"""
 
 Kept = Literal["nothing", "bodies", "everything"]
-
-
-class PredictionBand(Protocol):
-    """The standard deviation of measured torques about the model's."""
-
-    def deviation(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """The deviation (k, n), N·m or N, in states (k, n)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +26,7 @@ def mechanism_of(fit: Fit) -> Mechanism:
     mechanism = unknowns.mechanism
     if unknowns.payload is not None:
         body = body_of(fit.body(unknowns.payload))
-        return _with_inertials(mechanism, {unknowns.payload: body})
+        return replace(mechanism, links=links_with(mechanism, {unknowns.payload: body}, {}))
     rotors = _rotors(fit)
     taken = _taken_from_mounts(mechanism, rotors)
     inertials: dict[str, Inertial] = {}
@@ -33,14 +34,8 @@ def mechanism_of(fit: Fit) -> Mechanism:
         phi = fit.body(name)
         less = phi - np.r_[np.zeros(4), taken[name]] if name in taken else phi
         inertials |= parted(mechanism, name, less if is_possible(less) else phi)
-    mechanism = _with_inertials(mechanism, inertials)
     frictions = {joint: friction_of(fit, joint) for joint in unknowns.joints}
-    links = tuple(
-        replace(link, joint=replace(link.joint, friction=frictions[link.joint.name]))
-        if link.joint.name in frictions
-        else link
-        for link in mechanism.links
-    )
+    links = links_with(mechanism, inertials, frictions)
     return replace(mechanism, links=links, rotors=tuple(_possible_rotor(rotor) for rotor in rotors))
 
 
@@ -154,8 +149,14 @@ def fixed_to(mechanism: Mechanism, name: str) -> list[tuple[Link, Pose]]:
     return [(link, carriers[link.name][1]) for link in fixed if carriers[link.name][0] == name]
 
 
-def _with_inertials(mechanism: Mechanism, inertials: dict[str, Inertial]) -> Mechanism:
-    links = tuple(
-        replace(link, inertial=inertials.get(link.name, link.inertial)) for link in mechanism.links
-    )
-    return replace(mechanism, links=links)
+def links_with(
+    mechanism: Mechanism, inertials: Mapping[str, Inertial], frictions: Mapping[str, Friction]
+) -> tuple[Link, ...]:
+    """The mechanism's links with these bodies, by link, and friction laws, by joint; the others
+    remain."""
+    links = []
+    for link in mechanism.links:
+        friction = frictions.get(link.joint.name, link.joint.friction)
+        body = inertials.get(link.name, link.inertial)
+        links.append(replace(link, inertial=body, joint=replace(link.joint, friction=friction)))
+    return tuple(links)

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -27,25 +27,24 @@ from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Sum, fleet_at
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
-from .mixed import Mixed, mixed_words
+from .mixed import Mixed
 from .mounting import Mounting
 from .normal_equations import NormalEquations, quietest
 from .per_recording import (
     HELD_OUT,
-    Excerpt,
-    FilterTest,
     Judged,
     Judgement,
-    MixedTest,
     Reduced,
-    Reduction,
-    Show,
-    StandstillTest,
     Trace,
     Work,
-    ZeroTest,
+    errors_at_rest,
+    filters_at_fault,
+    mixed_up,
     one_blas_thread,
     place,
+    reduced,
+    traces_of,
+    zero_equations,
 )
 from .prepared_cache import PreparedCache
 from .quality import (
@@ -64,6 +63,7 @@ from .quality import (
 )
 from .read import Source, as_list, at_least_one, name_of
 from .recording import Floats
+from .selection import places_of
 from .shared_filter import FEW, SharedFilter, groups
 from .standstill import AtRest, Stepped, standstill_words
 from .unknowns import Unknowns, match
@@ -119,31 +119,25 @@ class Identification(Identified):
         unknowns = self.fit.unknowns
         values = np.zeros(len(self.fit.x))
         values[: 10 * len(unknowns.bodies)] = unknowns.described
-        at = 10 * len(unknowns.bodies)
-        for owner in unknowns.owners:
+        for owner, own in places_of(self.fit.drives, unknowns).items():
             law = unknowns.described_friction(owner).numbers
-            drive = self.fit.drives[owner]
-            for k, name in enumerate(drive.law.names):
-                values[at + k] = float(law.get(name, 0.0))
-            at += drive.size
+            for k, name in enumerate(self.fit.drives[owner].law.names, own.start):
+                values[k] = float(law.get(name, 0.0))
         return self._by_name(values)
 
     def _by_name(self, x: Floats) -> dict[str, float]:
         """Parameters by name, with full rotor inertias; x contains only their deviations from the
         described ones."""
-        values = x.copy()
-        for k, joint in self._rotor_places():
-            values[k] += self.fit.unknowns.rotor_inertia(joint)
+        values, unknowns = x.copy(), self.fit.unknowns
+        for owner, own in places_of(self.fit.drives, unknowns).items():
+            if self.fit.drives[owner].rotor:
+                values[own.stop - 1] += unknowns.rotor_inertia(owner)
         return dict(zip(self.fit.names, values.tolist(), strict=True))
 
     @property
     def covariance(self) -> Floats:
         """(p, p), in the order of `parameters`: from the data and the description together."""
         return self.fit.covariance
-
-    def _rotor_places(self) -> list[tuple[int, str]]:
-        names = {f"{rotor}.inertia": joint for joint, rotor in self.fit.unknowns.rotors.items()}
-        return [(k, names[name]) for k, name in enumerate(self.fit.names) if name in names]
 
 
 def identify(
@@ -262,9 +256,10 @@ def _identified(run: _Run) -> Identification:
     missed = np.where(light, np.inf, first.errors.relative)
     far = [*far_off(run.described, run.lowest, run.highest)]
     turns = [*many_turns(run.described, run.lowest, run.highest, missed)]
-    suspect = [*mixed_words(mixture), *far, *turns]
+    confused = [] if mixture is None else [mixture.words()]
+    suspect = [*confused, *far, *turns]
     # a joint that no model explains may have turned that far all the same
-    causes = suspect if light else [*mixed_words(mixture), *far]
+    causes = suspect if light else [*confused, *far]
     refuse_nonsense(first.errors, [*causes, *filters.values()])
     if mixture is None:
         suspect += other_unit(found)
@@ -343,7 +338,8 @@ class _Outcome:
 
     def band(self, unknowns: Unknowns) -> Band:
         """The prediction band of measured torques about the model's."""
-        return Band(unknowns, self.unsure, self.needed.residual(self.unsure.sigma))
+        residual = self.needed.residual(self.unsure.sigma)
+        return Band(unknowns, self.unsure, residual=residual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -446,7 +442,13 @@ class _Run:
         if missed <= SUSPECT:
             return doubtful, None
         factors = {each.joint: each.factor for each in doubtful}
-        test = MixedTest(self.work, self.joints, self.unknowns.sprung, factors)
+        test = partial(
+            mixed_up,
+            self.work,
+            joints=self.joints,
+            sprung=self.unknowns.sprung,
+            factors=factors,
+        )
         for _, found in self.passes.over("exchanging columns of", test, self.first, needed=False):
             if found is not None:
                 return (), found
@@ -458,7 +460,7 @@ class _Run:
         stepped = Stepped.of(found, np.max([each.fastest for each in self.used.values()], axis=0))
         if not stepped.coulomb.any():
             return found
-        test = StandstillTest(self.work, mechanism_of(found), stepped)
+        test = partial(errors_at_rest, self.work, identified=mechanism_of(found), stepped=stepped)
         total: Sum[AtRest] = Sum()
         for _, each in self.passes.over("testing rests in", test, _few(self.fitting)):
             total.add(each)
@@ -473,7 +475,8 @@ class _Run:
         }
         if not much:
             return {}
-        test = FilterTest(self.work, errors.joints, next(iter(self.used.values())).cutoff)
+        used = next(iter(self.used.values())).cutoff
+        test = partial(filters_at_fault, self.work, joints=errors.joints, cutoff=used)
         given = self.work.cutoff is not None
         return {
             each.joint: each.words(given)
@@ -491,7 +494,7 @@ class _Run:
         def sums(at: Linearised) -> ZeroEquations | None:
             total: Sum[ZeroEquations] = Sum()
             some = False
-            test = ZeroTest(self.work, at)
+            test = partial(zero_equations, self.work, at=at)
             for _, each in self.passes.over("testing zeros in", test, few, needed=False):
                 total.add(each)
                 some = True
@@ -522,7 +525,7 @@ class _Run:
         """How a model predicts all recordings."""
         described, judges = self.described, self.judging
         judgement = Judgement(self.work, described, model, unsure)
-        show = Show(self.work, described.joint_names)
+        show = partial(traces_of, self.work, joints=described.joint_names)
         lacking: Sum[Needed] = Sum()
         fitted: Sum[SquaredErrors] = Sum()
         unseen: Sum[SquaredErrors] = Sum()
@@ -642,7 +645,7 @@ def _reduced(
     def take(
         work: Work, joints: tuple[str, ...] | None, some: Mapping[int, Source], needed: bool
     ) -> Iterator[tuple[_Group, NormalEquations]]:
-        function = Reduction(work, joints, excluded)
+        function = partial(reduced, work, joints=joints, excluded=excluded)
         for k, (normal, each) in passes.over("reducing", function, some, needed):
             group = groups.setdefault(each.joints, _Group())
             group.members[k] = each
@@ -681,7 +684,7 @@ def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[Sh
     recording, or the cut-off is given."""
     if work.cutoff is not None or len(few) < 2:
         return ()
-    excerpt = Excerpt(work, 1.0 / len(few))
+    excerpt = partial(work.excerpt, share=1.0 / len(few))
     read = [(place(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
     with one_blas_thread():
         return tuple(

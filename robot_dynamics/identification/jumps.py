@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +61,7 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
             f"{glitches.sum()} messages in which a position jumps and returns were left out, such "
             f"as {example}"
         )
-    return Stream(
-        stream.names, stream.time, position, stream.velocity, stream.effort
-    ).rows(~glitches)  # fmt: skip
+    return replace(stream, position=position).rows(~glitches)
 
 
 def _usual(steps: Floats) -> tuple[Floats, Floats]:

@@ -24,7 +24,7 @@ from .doubts import ROUNDING, plain_drives, surely_worse
 from .mounting import Mounting, gravities
 from .normal_equations import Rows
 from .preparation import Samples
-from .recording import Floats
+from .recording import Floats, thinned
 from .selection import embedding
 from .solve import solved
 from .unknowns import Unknowns
@@ -81,12 +81,6 @@ class Mixed:
         )
 
 
-def mixed_words(found: Mixed | Mounting | None) -> Iterator[str]:
-    """The line for the user, if there is one."""
-    if found is not None:
-        yield found.words()
-
-
 def mixed(
     unknowns: Unknowns, samples: Samples, factors: Mapping[str, float]
 ) -> Mixed | Mounting | None:
@@ -103,7 +97,7 @@ def mixed(
     samples = samples.rows(np.asarray(samples.usable[:, measured].all(axis=1)))
     if len(joints) > MOST or len(samples) < PARTS or not measured.any():
         return None
-    samples = samples.rows(slice(None, None, -(-len(samples) // SAMPLES)))
+    samples = samples.rows(thinned(len(samples), SAMPLES))
     recorded = _Fits(unknowns, samples, measured)
     as_is, ones, flips = np.arange(len(joints)), np.ones(len(joints)), 1 - 2 * np.eye(len(joints))
     given = np.array([factors.get(joint, 1.0) for joint in joints])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .friction_laws import VISCOUS, stands_still
 from .preparation import Prepared, Samples
-from .recording import Floats
+from .recording import Floats, thinned
 from .solve import Prior, inverted, solved
 from .unknowns import Columns, Unknowns
 
@@ -257,21 +257,15 @@ class _Weighting:
     pulled: Floats
     """(n,): 1 for joints whose springs are part of the fit, else 0"""
 
-    def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
-        """The weights (k, n), in units of 1/sigma²."""
-        weights: Floats = np.where(usable, biweight(residual, self.sigma), 0.0) / self.sigma**2
-        return weights
 
-
-def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquations:
+def reduce(unknowns: Unknowns, prepared: Prepared) -> NormalEquations:
     """The normal equations of one recording.
 
     Args:
         unknowns: the parameters' columns.
-        prior: the described bodies.
         prepared: the recording.
     """
-    weighting = _weighting(unknowns, prior, prepared)
+    weighting = _weighting(unknowns, prepared)
     n, k = unknowns.places.shape
     gram, moment = np.zeros((FOLDS, n, k, k)), np.zeros((FOLDS, n, k))
     square, count, missed = np.zeros((FOLDS, n)), np.zeros(n), []
@@ -280,7 +274,7 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
         for chunk in _chunks(samples):
             rows = Rows(unknowns, chunk)
             residual = rows.residual(weighting.x)
-            weights = weighting.weights(residual, chunk.usable)
+            weights = _weights(residual, weighting.sigma, chunk.usable)
             missed.append(np.where(weights > 0, residual, 0.0))
             sums.add(rows, weights, fold=fold)
             square[fold] += (weights * rows.tau**2).sum(axis=0)
@@ -400,11 +394,14 @@ class Sums:
     def by_joint(self) -> Iterator[tuple[int, NDArray[np.intp], Floats, Floats]]:
         """(j, columns, Aᵀ W A (folds, …), Aᵀ W τ (folds, …)) of each joint; the columns are indices
         into its `places`, of those that can be nonzero."""
+        from scipy.linalg import block_diag
+
         for j, half in self._halves.items():
             whole = half + half.swapaxes(1, 2)
             k = np.arange(whole.shape[1])
             whole[:, k, k] = half[:, k, k]
-            S = self._unknowns.spread[j]
+            # all columns that affect the joint are [independent ones, friction] times S
+            S = block_diag(self._unknowns.independent[j][1], np.eye(self._unknowns.width))
             G = S.T @ whole[:, :-1, :-1] @ S
             yield j, self._unknowns.felt[j], (G + G.swapaxes(1, 2)) / 2, whole[:, -1, :-1] @ S
 
@@ -419,7 +416,7 @@ class Sums:
         return gram, moment
 
 
-def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighting:
+def _weighting(unknowns: Unknowns, prepared: Prepared) -> _Weighting:
     """Noise and outliers, from a robust fit to this recording alone, with a subset of its samples
     if it is long.
 
@@ -427,18 +424,18 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
     which a spring fitted to the first halves of the stretches reduces the residuals in the second
     halves by more than `PULLED`.
     """
-    step = max(1, -(-sum(map(len, prepared.stretches)) // ENOUGH))
-    thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
+    some = thinned(sum(map(len, prepared.stretches)), ENOUGH)
+    thin = [each.rows(some) for each in prepared.stretches]
     rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
     first = np.concatenate([np.arange(len(each)) < len(each) / 2 for each in thin])[:, None]
 
     springs = np.array(unknowns.springs, dtype=int)
-    x, sigma, weights, _ = robust(prior, rows, usable, springs)
+    x, sigma, weights = robust(rows, usable, springs)
 
     def unseen(held: Indices) -> Floats:
         """The median absolute residuals (n,) in the second halves."""
-        x = fitted(gram, moment, prior, held)
+        x, _ = approached(gram, moment, unknowns.prior, held)
         residual = np.abs(np.concatenate([each.residual(x) for each in rows]))
         others = zip(residual.T, (usable & ~first).T, strict=True)
         return np.array([_median(own[good]) if good.any() else 0.0 for own, good in others])
@@ -450,13 +447,13 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
         pulled = unseen(springs) > PULLED * unseen(())
     if pulled.any():
         held = springs[~pulled[: len(springs)]]
-        x, sigma, weights, _ = robust(prior, rows, usable, held)
+        x, sigma, weights = robust(rows, usable, held)
     level = _level(rows, usable)
     # the more degrees of freedom the fit takes, the less its residuals say about the noise
     count = np.maximum((weights * sigma**2).sum(axis=0), 1.0)
     most = np.array([len(bodies) + unknowns.width for bodies, _ in unknowns.independent])
     if (most > TAKEN * count).any():
-        taken = _degrees(prior, rows, weights, held) / count
+        taken = _degrees(rows, weights, held) / count
         sigma = np.hypot(sigma, ASSUMED * level * np.sqrt(np.maximum(taken - TAKEN, 0.0)))
     # static friction may carry any part of the torque of a joint that stands still
     squares = sum((each.qd**2).sum(axis=0) for each in thin)
@@ -466,15 +463,15 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
     return _Weighting(sigma, x, pulled.astype(float))
 
 
-def _degrees(prior: Prior, rows: list[Rows], weights: Floats, held: Indices) -> Floats:
+def _degrees(rows: list[Rows], weights: Floats, held: Indices) -> Floats:
     """The degrees of freedom (n,) that a fit takes from each joint's residuals: tr(Yᵀ W Y C), with
     the joint's equations and the covariance C of all parameters.
 
     Args:
-        prior, rows, held: as for `robust`.
+        rows, held: as for `robust`.
         weights: (k, n), in units of 1/sigma².
     """
-    sums = _summed(rows, weights)
+    sums, prior = _summed(rows, weights), rows[0].unknowns.prior
     gram, moment = sums.together()
     H = gram + RIDGE * np.diag(np.diag(gram) + 1e-12 * float(np.diag(gram).max()))
     block = 10 * len(prior.bodies)
@@ -512,23 +509,18 @@ def _level(rows: list[Rows], usable: NDArray[np.bool_]) -> Floats:
 
 
 def robust(
-    prior: Prior,
-    rows: list[Rows],
-    usable: NDArray[np.bool_],
-    held: Indices,
-    start: Floats | None = None,
-) -> tuple[Floats, Floats, Floats, Floats]:
+    rows: list[Rows], usable: NDArray[np.bool_], held: Indices, start: Floats | None = None
+) -> tuple[Floats, Floats, Floats]:
     """Robust fit by iterative reweighting.
 
     Args:
-        prior: the described bodies.
         rows: the equations.
         usable: (k, n), which efforts to use.
         held: as for `approached`.
         start: (k, n), initial weights in units of 1/sigma², from which only one iteration is made;
             None: start from equal weights, with several iterations.
 
-    Returns: x (p,), sigma (n,), weights (k, n) in units of 1/sigma², residuals (k, n).
+    Returns: x (p,), sigma (n,), weights (k, n) in units of 1/sigma².
     """
     level = _level(rows, usable)
     sigma, weights = ASSUMED * level, usable.astype(float) / (ASSUMED * level) ** 2
@@ -536,28 +528,27 @@ def robust(
         weights = start
     for _ in range(PASSES if start is None else 1):
         before = sigma.copy()
-        x = fitted(*_summed(rows, weights).together(), prior, held)
+        x, _ = approached(*_summed(rows, weights).together(), rows[0].unknowns.prior, held)
         residual = np.concatenate([each.residual(x) for each in rows])
         for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
             if good.any():
                 own = own if good.all() else own[good]
                 sigma[j] = max(SIGMA_OF_MAD * _median(own), FLOOR * level[j])
-        weights = np.where(usable, biweight(residual, sigma), 0.0) / sigma**2
+        weights = _weights(residual, sigma, usable)
         if np.abs(sigma / before - 1.0).max() < SETTLED:
             break
-    return x, sigma, weights, residual
+    return x, sigma, weights
+
+
+def _weights(residual: Floats, sigma: Floats, usable: NDArray[np.bool_]) -> Floats:
+    """The weights (k, n) in units of 1/sigma² of residuals (k, n)."""
+    return np.asarray(np.where(usable, biweight(residual, sigma), 0.0) / sigma**2)
 
 
 def biweight(residual: Floats, sigma: Floats) -> Floats:
     """Tukey's biweight (k, n) of residuals (k, n) with standard deviations sigma (n,)."""
     u = residual / (BIWEIGHT * sigma)
     return np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0)
-
-
-def fitted(gram: Floats, moment: Floats, prior: Prior, held: Indices) -> Floats:
-    """The regularised fit x (p,) without constraints of physical consistency; arguments as for
-    `approached`."""
-    return approached(gram, moment, prior, held)[0]
 
 
 def approached(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RecordingError, listed
+from ..inputs import frequency
 from ..mechanism import Mechanism
 from .band import Needed, Spread, needed
 from .contacts import Contact, contacts
@@ -23,12 +24,11 @@ from .mixed import Mixed, mixed
 from .motors import at_joints
 from .mounting import Mounting
 from .normal_equations import NormalEquations, reduce
-from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even, joined
+from .preparation import Choice, Even, Prepared, Samples, even, joined
 from .prepared_cache import Key, PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter
-from .solve import Prior
 from .standstill import AtRest, Stepped
 from .unknowns import Unknowns, match
 from .zeros import Linearised, ZeroEquations, equations
@@ -125,7 +125,7 @@ class Work:
         raw = self._read(source) if joints is None else None
         raw = self.raw(source, joints) if raw is None else raw
         if self.cutoff is not None:
-            prepared = raw.filtered(checked_cutoff(self.cutoff))
+            prepared = raw.filtered(frequency("cutoff", self.cutoff))
         elif (shared := self._shared(place(source), raw)) is not None:
             prepared = raw.filtered(shared.choice.cutoff)
             if place(source) in shared.members:
@@ -203,45 +203,33 @@ class Work:
         return prepared.split(self.held_out)
 
 
-@dataclass(frozen=True, eq=False)
-class Excerpt:
-    """Reads the motion of a recording from which its filter may be chosen."""
+def reduced(
+    work: Work,
+    source: Source,
+    joints: tuple[str, ...] | None = None,
+    excluded: frozenset[str] = frozenset(),
+) -> tuple[NormalEquations, Reduced]:
+    """A recording's normal equations, and its summary.
 
-    work: Work
-    share: float
-    """How much of it, as a fraction of what is enough"""
-
-    def __call__(self, source: Source) -> Even:
-        return self.work.excerpt(source, self.share)
-
-
-@dataclass(frozen=True, eq=False)
-class Reduction:
-    """Computes a recording's normal equations."""
-
-    work: Work
-    joints: tuple[str, ...] | None = None
-    """The joints to take; None: all that were recorded"""
-    excluded: frozenset[str] = frozenset()
-    """The joints whose efforts are not used"""
-
-    def __call__(self, source: Source) -> tuple[NormalEquations, Reduced]:
-        prepared = self.work.prepared(source, self.joints)
-        unknowns = self.work.unknowns(prepared.joints)
-        seen, _ = self.work.parts(prepared)
-        if self.excluded:
-            used = np.array([name not in self.excluded for name in prepared.joints])
-            stretches = (replace(each, usable=each.usable & used) for each in seen.stretches)
-            seen = replace(seen, stretches=tuple(stretches))
-        prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
-        q, qd = (np.concatenate([getattr(x, y) for x in prepared.stretches]) for y in ("q", "qd"))
-        with one_blas_thread():
-            normal = reduce(unknowns, prior, seen)
-        return normal.at_least(self.work.least(prepared.joints)), Reduced(
-            prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0),
-            np.abs(qd).max(axis=0), prepared.cutoff, prepared.choice, prepared.notes,
-            seen.duration,
-        )  # fmt: skip
+    Args:
+        work: the settings.
+        source: the recording.
+        joints: the joints to take; None: all that were recorded.
+        excluded: the joints whose efforts are not used.
+    """
+    prepared = work.prepared(source, joints)
+    seen, _ = work.parts(prepared)
+    if excluded:
+        used = np.array([name not in excluded for name in prepared.joints])
+        stretches = (replace(each, usable=each.usable & used) for each in seen.stretches)
+        seen = replace(seen, stretches=tuple(stretches))
+    q, qd = (np.concatenate([getattr(x, y) for x in prepared.stretches]) for y in ("q", "qd"))
+    with one_blas_thread():
+        normal = reduce(work.unknowns(prepared.joints), seen)
+    return normal.at_least(work.least(prepared.joints)), Reduced(
+        prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), np.abs(qd).max(axis=0),
+        prepared.cutoff, prepared.choice, prepared.notes, seen.duration,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,79 +278,65 @@ class Judgement:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class FilterTest:
-    """Finds the joints of a recording whose errors are due to the filter."""
+def filters_at_fault(
+    work: Work, source: Source, joints: tuple[str, ...], cutoff: float | None
+) -> tuple[FilterFault, ...]:
+    """The joints of a recording whose errors are due to the filter.
 
-    work: Work
-    joints: tuple[str, ...]
-    cutoff: float | None
-    """Hz, the cut-off that was used; None: not filtered"""
-
-    def __call__(self, source: Source) -> tuple[FilterFault, ...]:
-        raw, unknowns = self.work.raw(source, self.joints), self.work.unknowns(self.joints)
-        with one_blas_thread():
-            return tuple(filter_faults(unknowns, self.work.usable(raw), self.cutoff))
-
-
-@dataclass(frozen=True, eq=False)
-class MixedTest:
-    """Finds columns that are mixed up in a recording, or a different mounting of the base."""
-
-    work: Work
-    joints: tuple[str, ...]
-    sprung: frozenset[str]
-    """The joints with a clear spring"""
-    factors: Mapping[str, float]
-    """By joint, the suspected factors, which may explain its efforts instead"""
-
-    def __call__(self, source: Source) -> Mixed | Mounting | None:
-        seen, _ = self.work.parts(self.work.prepared(source, self.joints))
-        unknowns = replace(self.work.unknowns(self.joints), sprung=self.sprung)
-        with one_blas_thread():
-            return mixed(unknowns, joined(seen.stretches), self.factors)
+    Args:
+        work: the settings.
+        source: the recording.
+        joints: the joints to take.
+        cutoff: Hz, the cut-off that was used; None: not filtered.
+    """
+    raw, unknowns = work.raw(source, joints), work.unknowns(joints)
+    with one_blas_thread():
+        return tuple(filter_faults(unknowns, work.usable(raw), cutoff))
 
 
-@dataclass(frozen=True, eq=False)
-class ZeroTest:
-    """Computes a recording's equations with an offset at every joint's zero."""
+def mixed_up(
+    work: Work,
+    source: Source,
+    joints: tuple[str, ...],
+    sprung: frozenset[str],
+    factors: Mapping[str, float],
+) -> Mixed | Mounting | None:
+    """The columns that are mixed up in a recording, or a different mounting of the base.
 
-    work: Work
-    at: Linearised
-
-    def __call__(self, source: Source) -> ZeroEquations:
-        prepared = self.work.prepared(source, self.at.unknowns.joints)
-        with one_blas_thread():
-            return equations(self.at, self.work.parts(prepared)[0])
-
-
-@dataclass(frozen=True, eq=False)
-class StandstillTest:
-    """Computes a recording's errors near rest, with and without dry friction there."""
-
-    work: Work
-    identified: Mechanism
-    stepped: Stepped
-
-    def __call__(self, source: Source) -> AtRest:
-        prepared = self.work.prepared(source, self.identified.joint_names)
-        return self.stepped.errors(self.identified, self.work.parts(prepared)[0])
+    Args:
+        work: the settings.
+        source: the recording.
+        joints: the joints to take.
+        sprung: the joints with a clear spring.
+        factors: by joint, the suspected factors, which may explain its efforts instead.
+    """
+    seen, _ = work.parts(work.prepared(source, joints))
+    unknowns = replace(work.unknowns(joints), sprung=sprung)
+    with one_blas_thread():
+        return mixed(unknowns, joined(seen.stretches), factors)
 
 
-@dataclass(frozen=True, eq=False)
-class Show:
-    """Collects a recording's samples for plots."""
+def zero_equations(work: Work, source: Source, at: Linearised) -> ZeroEquations:
+    """A recording's equations with an offset at every joint's zero."""
+    seen, _ = work.parts(work.prepared(source, at.unknowns.joints))
+    with one_blas_thread():
+        return equations(at, seen)
 
-    work: Work
-    joints: tuple[str, ...]
 
-    def __call__(self, source: Source) -> tuple[Trace, ...]:
-        prepared = self.work.prepared(source, self.joints)
-        return tuple(
-            Trace(prepared.source, seen, samples.rows(slice(None, None, _step(samples))))
-            for seen, part in zip((True, False), self.work.parts(prepared), strict=True)
-            for samples in part.stretches
-        )
+def errors_at_rest(work: Work, source: Source, identified: Mechanism, stepped: Stepped) -> AtRest:
+    """A recording's errors near rest, with and without dry friction there."""
+    seen, _ = work.parts(work.prepared(source, identified.joint_names))
+    return stepped.errors(identified, seen)
+
+
+def traces_of(work: Work, source: Source, joints: tuple[str, ...]) -> tuple[Trace, ...]:
+    """A recording's samples for plots."""
+    prepared = work.prepared(source, joints)
+    return tuple(
+        Trace(prepared.source, seen, samples.rows(slice(None, None, max(1, len(samples) // SHOWN))))
+        for seen, part in zip((True, False), work.parts(prepared), strict=True)
+        for samples in part.stretches
+    )
 
 
 def place(source: Source) -> str:
@@ -388,7 +362,3 @@ def _thread_pools() -> Any:
         return None
     importlib.import_module("scipy.linalg")  # it brings a BLAS of its own
     return ThreadpoolController()
-
-
-def _step(samples: Samples) -> int:
-    return max(1, len(samples) // SHOWN)

@@ -32,7 +32,7 @@ from .friction_laws import (
     raw_columns,
 )
 from .jumps import without_jumps
-from .recording import Floats, Recording, Stream, runs
+from .recording import Floats, Recording, Stream, runs, thinned
 from .stamps import GAP, even_stretches
 
 ORDER = 4
@@ -426,11 +426,6 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     return Even(source, joints, turns, measured, even_pieces, rate, tuple(dict.fromkeys(notes)))
 
 
-def checked_cutoff(cutoff: float | None) -> float | None:
-    """The cut-off, if it is a `frequency` or None."""
-    return frequency("cutoff", cutoff)
-
-
 def prepare(
     recording: Recording,
     joints: Iterable[str],
@@ -452,7 +447,7 @@ def prepare(
         RecordingError: no efforts, too short, or at rest.
         InputError: an invalid cut-off.
     """
-    checked_cutoff(cutoff)
+    frequency("cutoff", cutoff)
     return even(recording, joints, sliding).filtered(cutoff, rests)
 
 
@@ -473,11 +468,7 @@ def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
                     f"{stream.time[row]:.3f} s"
                 )
             count += int(absurd.sum())
-        streams.append(
-            Stream(
-                stream.names, stream.time, values["position"], values["velocity"], values["effort"]
-            )
-        )
+        streams.append(replace(stream, **values))
     if count:
         notes.append(
             f"implausible values were dropped: {count} (positions or velocities above 1e5, "
@@ -838,7 +829,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
         stretches.append(kept if keep.all() else kept.rows(keep))
         stands = each.usable & _resting(each, STANDSTILL, fastest)
         some = np.flatnonzero(stands.any(axis=1))
-        some = some[:: max(1, -(-len(some) // MOST_RESTING))]
+        some = some[thinned(len(some), MOST_RESTING)]
         rests.append(replace(each, usable=stands).rows(some))
     stretches = [each for each in stretches if len(each) > 3]
     if not stretches:

@@ -211,7 +211,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
     """
     if fit.unknowns.payload is not None:
         return
-    described = np.concatenate([numbers(P) for P in fit.unknowns.references()])
+    described = fit.unknowns.prior.mean
     gravity, coriolis = _ratios(fit, described)
     if abs(gravity) < WEIGHTLESS * coriolis:
         yield (
@@ -242,7 +242,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
 def bodies_scale(fit: Fit) -> float:
     """The factor by which the described bodies' torques come closest to the identified bodies' in
     the recorded motion; 1 if there is no such motion."""
-    described = np.concatenate([numbers(P) for P in fit.unknowns.references()])
+    described = fit.unknowns.prior.mean
     block = len(described)
     seen = fit.information[:block, :block] @ described
     own, other = float(described @ seen), float(fit.x[:block] @ seen)
@@ -272,12 +272,7 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
 def _at_motors(unknowns: Unknowns, factor: float) -> str:
     """A hint that the efforts may be motor torques, if the described gear ratios are about as large
     as this factor; empty if not."""
-    rotors = unknowns.rotors
-    ratios = {
-        joint: unknowns.gear_ratio(joint)
-        for joint in unknowns.joints
-        if joint in rotors and rotors[joint] not in unknowns.added
-    }
+    ratios = unknowns.gear_ratios
     if len(ratios) < len(unknowns.joints):
         return ""
     size = float(np.exp(np.log(np.abs([*ratios.values()])).mean()))

@@ -21,6 +21,11 @@ def runs(true: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.flatnonzero(np.diff(np.r_[False, true, False])).reshape(-1, 2)
 
 
+def thinned(count: int, most: int) -> slice:
+    """What to take of `count` samples, evenly, so that at most `most` are left."""
+    return slice(None, None, max(1, -(-count // most)))
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Messages that name the same joints, in order of arrival. NaN: no value."""

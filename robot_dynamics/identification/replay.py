@@ -15,12 +15,13 @@ from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import ClosureWarning, InputError, wrong
 from ..formulations.terms import OF_LINKS
+from ..inputs import frequency
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
 from .errors import SplitDynamics
 from .motors import agreed_at_joints
-from .preparation import Samples, checked_cutoff, even
+from .preparation import Samples, even
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats, Recording
@@ -120,8 +121,7 @@ def replay(
         recording = agreed_at_joints(recording, [model.mechanism for model in models])
     sliding = [name for name in joints if last.mechanism.joint(name).slides]
     raw = even(recording, joints, sliding)
-    if cutoff is not None:
-        checked_cutoff(cutoff)
+    frequency("cutoff", cutoff)
     torques = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ClosureWarning)  # a note says it

@@ -8,7 +8,7 @@ solution of a system of its own size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import compress
@@ -109,17 +109,24 @@ def nothing() -> Drive:
     return Drive(law(()), False)
 
 
+def places_of(drives: Mapping[str, Drive], unknowns: Unknowns) -> dict[str, slice]:
+    """By joint and shaft, the places of its drive's parameters, which follow those of the
+    bodies."""
+    places, at = {}, 10 * len(unknowns.bodies)
+    for owner in unknowns.owners:
+        places[owner] = slice(at, at := at + drives[owner].size)
+    return places
+
+
 def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
     """(p, 10 b + m): maps the parameters of bodies and drives to coefficients of all columns."""
     block = 10 * len(unknowns.bodies)
     width = block + sum(drive.size for drive in drives.values())
     out = np.zeros((unknowns.size, width))
     out[:block, :block] = np.eye(block)
-    at = block
-    for owner in unknowns.owners:
-        group, drive = unknowns.group(owner), drives[owner]
-        out[group, at : at + drive.size] = drive.columns(group.stop - group.start)
-        at += drive.size
+    for owner, place in places_of(drives, unknowns).items():
+        group = unknowns.group(owner)
+        out[group, place] = drives[owner].columns(group.stop - group.start)
     return out
 
 
@@ -172,12 +179,10 @@ def usual(unknowns: Unknowns) -> dict[str, Drive]:
 
 def price(unknowns: Unknowns, normal: Equations, drives: dict[str, Drive], x: Floats) -> float:
     """The sum of the prices of all drives, with the parameters x (p,) of a fit."""
-    at, total = 10 * len(unknowns.bodies), 0.0
-    for owner in unknowns.owners:
-        drive = drives[owner]
-        total += drive.price(_counted(unknowns, normal, owner), x[at : at + drive.size])
-        at += drive.size
-    return total
+    return sum(
+        drives[owner].price(_counted(unknowns, normal, owner), x[place])
+        for owner, place in places_of(drives, unknowns).items()
+    )
 
 
 def _counted(unknowns: Unknowns, normal: Equations, owner: str) -> float:
@@ -304,7 +309,8 @@ def _candidates(
         present: its drive.
         springs: whether joints may have springs; a rotor of the present drive then stays.
     """
-    if owner not in unknowns.shafts and _is_still(unknowns, owner, gram):
+    squares, count = gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
+    if owner not in unknowns.shafts and stands_still(unknowns.mechanism, owner, squares, count):
         yield from (Drive(law(names), False) for names in ((), ("offset",)))
         return
     described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0
@@ -318,11 +324,6 @@ def _is_endless(unknowns: Unknowns, name: str) -> bool:
     """Whether a joint is continuous, and no spring is described at it."""
     joint = unknowns.mechanism.joint(name)
     return joint.type == "continuous" and not joint.friction.stiffness
-
-
-def _is_still(unknowns: Unknowns, joint: str, gram: Floats) -> bool:
-    squares, count = gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
-    return stands_still(unknowns.mechanism, joint, squares, count)
 
 
 @dataclass(frozen=True, eq=False)

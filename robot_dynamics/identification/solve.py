@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Solves the fit, a convex problem over physically consistent bodies, by Newton's method.
 
-    minimise ½ xᵀ G x - gᵀ x + γ Σ d(P(φ_i), P₀_i) + ½ Σ λ_k (s_k - s₀_k)²
+    minimise ½ xᵀ G x - gᵀ x + γ Σ d(P(φ_i), P₀_i) + ½ Σ λ_k s_k²
              + γ Σ (s_k / r_k - log(1 + s_k / r_k)),   x = (φ_1 …, s)
 
 G and g are normal equations in units of their noise; with γ = 1, a body that differs from its
@@ -15,8 +15,8 @@ minimum first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -57,10 +57,8 @@ class Prior:
 
     bodies: tuple[Floats, ...]
     """P₀ (4, 4) of each described body"""
-    scalars: Floats
-    """s₀ (m,): expected scalars"""
-    tightness: Floats
-    """λ (m,): their weights"""
+    tightness: Floats = field(default_factory=partial(np.zeros, 0))
+    """λ (m,): the weights of the scalars"""
     rotors: Floats | None = None
     """r (m,), of the lower bounds s_k > -r_k; infinite: s_k is unbounded; None: all are
     unbounded"""
@@ -68,12 +66,12 @@ class Prior:
     @property
     def per_rotor(self) -> Floats:
         """1 / r (m,)"""
-        return np.zeros(len(self.scalars)) if self.rotors is None else 1.0 / self.rotors
+        return np.zeros(len(self.tightness)) if self.rotors is None else 1.0 / self.rotors
 
     @cached_property
     def mean(self) -> Floats:
         """x₀ (10 b + m,): the expected parameters"""
-        mean: Floats = np.concatenate([*(numbers(P) for P in self.bodies), self.scalars])
+        mean: Floats = np.concatenate([*map(numbers, self.bodies), np.zeros(len(self.tightness))])
         mean.flags.writeable = False
         return mean
 
@@ -116,7 +114,7 @@ class Prior:
     def curvature(self, gamma: float) -> Floats:
         """(p, p): the prior's Hessian at x₀, apart from the rotors' barrier."""
         block = 10 * len(self.bodies)
-        p = block + len(self.scalars)
+        p = block + len(self.tightness)
         out = np.zeros((p, p))
         out[:block, :block] = gamma * self._hessians
         k = np.arange(block, p)
@@ -204,7 +202,7 @@ class _Cost:
     def slope(self, x: Floats) -> Floats:
         """(p,): the gradient without the barriers."""
         slope = self.G @ x - self.g + self.gamma * self.rise
-        slope[self.block :] += self.prior.tightness * (x[self.block :] - self.prior.scalars)
+        slope[self.block :] += self.prior.tightness * x[self.block :]
         return np.asarray(slope)
 
     def bend(self, blocks: Floats, scalars: Floats) -> Floats:

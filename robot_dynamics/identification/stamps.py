@@ -8,7 +8,7 @@ gives one line in the notes.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -82,6 +82,11 @@ def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
     cuts = [k + 1 for k in back if (stream.time[k + 1 :] < stream.time[k]).sum() > GAP]
     if cuts:
         notes.append(f"the clock jumped back {len(cuts)} times; the recording was split there")
+    return _parts(stream, cuts)
+
+
+def _parts(stream: Stream, cuts: Iterable[int]) -> list[Stream]:
+    """The stream, split before these messages."""
     edges = [0, *cuts, len(stream.time)]
     return [stream.rows(slice(a, b)) for a, b in itertools.pairwise(edges)]
 
@@ -166,8 +171,7 @@ def _between_gaps(stream: Stream, notes: list[str]) -> list[Stream]:
     cuts = np.flatnonzero(steps > GAP * np.median(steps)) + 1
     if len(cuts):
         notes.append(f"{len(cuts)} gaps, the longest of {steps.max():.3g} s, are not bridged")
-    edges = [0, *cuts.tolist(), len(stream.time)]
-    return [stream.rows(slice(a, b)) for a, b in itertools.pairwise(edges)]
+    return _parts(stream, cuts)
 
 
 def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:

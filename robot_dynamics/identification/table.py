@@ -50,8 +50,8 @@ def read(path: Path) -> Recording:
     Raises:
         RecordingError: the file is not such a table.
     """
-    _check_lines(path)
     try:
+        _check_lines(path)
         with path.open(newline="", encoding="utf-8-sig") as file:
             while (first := file.readline()).startswith("#"):
                 pass
@@ -98,18 +98,14 @@ def _check_lines(path: Path) -> None:
     """Check that the lines are text and not endless, since each is read as a whole.
 
     Raises:
-        RecordingError: they are not, or the file cannot be read.
+        csv.Error: they are not.
     """
-    try:
-        with path.open("rb") as file:
-            while block := file.read(LONGEST_LINE):
-                if b"\0" in block:
-                    raise ValueError("found a zero byte, expected text in UTF-8")
-                if len(block) == LONGEST_LINE and b"\n" not in block and b"\r" not in block:
-                    raise ValueError(f"found a line of over {LONGEST_LINE} bytes")
-    except (OSError, ValueError) as error:
-        words = f"{path.name}: not readable as CSV: {error}"
-        raise RecordingError(words, name=str(path)) from None
+    with path.open("rb") as file:
+        while block := file.read(LONGEST_LINE):
+            if b"\0" in block:
+                raise csv.Error("found a zero byte, expected text in UTF-8")
+            if len(block) == LONGEST_LINE and b"\n" not in block and b"\r" not in block:
+                raise csv.Error(f"found a line of over {LONGEST_LINE} bytes")
 
 
 def _untimed(stamps: Floats) -> tuple[str, ...]:
@@ -228,9 +224,6 @@ def _json_numbers(file: TextIO, width: int) -> np.ndarray | None:
 
 
 def _numbers(rows: list[list[str]], header: list[str], path: Path, point: str) -> np.ndarray:
-    def value(cell: str) -> float:
-        return float(cell.strip().replace(point, ".") or "nan")
-
     if not rows:
         raise RecordingError(f"{path.name}: a header but no rows", name=str(path))
     source, width = path.name, len(header)
@@ -240,17 +233,14 @@ def _numbers(rows: list[list[str]], header: list[str], path: Path, point: str) -
                 f"{source}: row {number}: {len(row)} cells where the header has {width}",
                 name=source,
             )
-    try:
-        return np.array([[value(cell) for cell in row] for row in rows])
-    except ValueError:
-        pass
-    for number, row in enumerate(rows, start=2):
-        for name, cell in zip(header, row, strict=True):
+    values = np.empty((len(rows), width))
+    for k, row in enumerate(rows):
+        for j, cell in enumerate(row):
             try:
-                value(cell)
+                values[k, j] = float(cell.strip().replace(point, ".") or "nan")
             except ValueError:
                 raise RecordingError(
-                    f"{source}: row {number}: {name}: found {cell[:40]!r}, expected a number",
+                    f"{source}: row {k + 2}: {header[j]}: found {cell[:40]!r}, expected a number",
                     name=source,
                 ) from None
-    raise AssertionError("a cell is not a number")
+    return values

@@ -23,6 +23,7 @@ from . import friction_laws as laws
 from .bodies import BASIS, NAMES, numbers, numbers_of, reference
 from .preparation import Samples, at_any_place
 from .recording import Floats
+from .solve import Prior
 
 STATES = 8
 """Random states per column; columns that are 0 or linearly dependent in all of these are so in
@@ -57,10 +58,6 @@ class Columns(Protocol):
         """By row, (independent columns of bodies and rotors, T), all of which are these times T."""
 
     @property
-    def spread(self) -> list[Floats]:
-        """By row, S: all columns are [independent ones, friction] times S."""
-
-    @property
     def width(self) -> int:
         """The number of friction columns in each row."""
 
@@ -68,8 +65,9 @@ class Columns(Protocol):
     def springs(self) -> list[int]:
         """The parameters of springs."""
 
-    def references(self) -> tuple[Floats, ...]:
-        """P₀ (4, 4) of each body."""
+    @property
+    def prior(self) -> Prior:
+        """The prior of the bodies alone."""
 
     def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
         """(columns (k, n, …) of bodies and rotors, known torques (k, n))."""
@@ -116,13 +114,14 @@ class Unknowns:
             return cls(mechanism, payload)
         # friction on the two sides of a single joint's gear cannot be distinguished
         complete = with_rotors(friction_at_joints(mechanism))
-        described = {rotor.name for rotor in mechanism.rotors}
-        added = tuple(name for name in rotor_names(complete) if name not in described)
-        known = {rotor.name: rotor for rotor in mechanism.rotors}
+        described = {rotor.name: rotor for rotor in mechanism.rotors}
+        added = tuple(
+            name for name, rotor in rotor_names(complete).items() if rotor.name not in described
+        )
         doubted = {
-            rotor.name: known[rotor.name]
+            rotor.name: described[rotor.name]
             for rotor in complete.rotors
-            if _has_other_ratio(known, rotor)
+            if rotor.name in described and described[rotor.name].ratios != rotor.ratios
         }
         return cls(complete, added=added, doubted=doubted)
 
@@ -253,18 +252,6 @@ class Unknowns:
         return found
 
     @cached_property
-    def spread(self) -> list[Floats]:
-        """By joint, S: all columns that affect the joint are [independent ones, friction] times
-        S."""
-        found = []
-        for _, T in self.independent:
-            m, k = T.shape
-            S = np.zeros((m + self.width, k + self.width))
-            S[:m, :k], S[m:, k:] = T, np.eye(self.width)
-            found.append(S)
-        return found
-
-    @cached_property
     def _random_rows(self) -> list[Floats]:
         """By joint, its rows of the regressor in random states."""
         n, width = len(self.joints), 10 * len(self.bodies) + len(self.rotors)
@@ -278,23 +265,21 @@ class Unknowns:
         """(10 b,): the described bodies."""
         return np.concatenate([numbers_of(self._body(name)) for name in self.bodies])
 
-    def references(self) -> tuple[Floats, ...]:
-        """P₀ of each body: as described, with some extent where the description has none.
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior of the bodies alone: as described, with some extent where the description has
+        none.
 
         A payload's reference does not depend on the described link, which is the one without
         payload.
         """
-        return self._references
-
-    @cached_property
-    def _references(self) -> tuple[Floats, ...]:
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
         mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
         size = body_size(self.mechanism)
         described = self.described.reshape(-1, 10)
         if self.payload is not None:
             described = np.zeros_like(described)
-        return tuple(reference(phi, mass, size) for phi in described)
+        return Prior(tuple(reference(phi, mass, size) for phi in described))
 
     def rotor_inertia(self, owner: str) -> float:
         """The described inertia of a joint's rotor, or of a shaft, about its own axis, kg m²."""
@@ -307,9 +292,15 @@ class Unknowns:
             return self.mechanism.joint(owner).friction
         return rotor_names(self.mechanism)[self.rotors[owner]].friction or Friction()
 
-    def gear_ratio(self, joint: str) -> float:
-        """The gear ratio of the joint's rotor: rotor rate / joint rate."""
-        return float(rotor_names(self.mechanism)[self.rotors[joint]].ratios[0][1])
+    @property
+    def gear_ratios(self) -> dict[str, float]:
+        """By joint, the described gear ratio of its rotor: rotor rate / joint rate."""
+        rotors = rotor_names(self.mechanism)
+        return {
+            joint: float(rotors[name].ratios[0][1])
+            for joint, name in self.rotors.items()
+            if joint not in self.shafts and name not in self.added
+        }
 
     @cached_property
     def _dynamics(self) -> InverseDynamics:
@@ -317,7 +308,21 @@ class Unknowns:
 
     @cached_property
     def _followers(self) -> InverseDynamics | None:
-        return _known_friction(self)
+        """The friction that is not identified: that of coupled (following) joints, or with a
+        payload all of it; None: there is none."""
+        mechanism = self.mechanism
+        if self.payload is None:
+            links = tuple(
+                link
+                if link.joint.coupling is not None
+                else replace(link, joint=replace(link.joint, friction=Friction()))
+                for link in mechanism.links
+            )
+            rotors = tuple(replace(rotor, friction=None) for rotor in mechanism.rotors)
+            mechanism = replace(mechanism, links=links, rotors=rotors)
+        if all(law == Friction() for *_, law in mechanism.friction_rows()):
+            return None
+        return InverseDynamics(mechanism, terms={"friction"})
 
     def _body(self, name: str) -> Inertial:
         if self.payload is not None:
@@ -413,24 +418,6 @@ class Unknowns:
         return link.name, np.column_stack([numbers(X @ B @ X.T) for B in BASIS])
 
 
-def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
-    """The friction that is not identified: that of coupled (following) joints, or with a payload
-    all of it; None: there is none."""
-    mechanism = unknowns.mechanism
-    if unknowns.payload is None:
-        links = tuple(
-            link
-            if link.joint.coupling is not None
-            else replace(link, joint=replace(link.joint, friction=Friction()))
-            for link in mechanism.links
-        )
-        rotors = tuple(replace(rotor, friction=None) for rotor in mechanism.rotors)
-        mechanism = replace(mechanism, links=links, rotors=rotors)
-    if all(law == Friction() for *_, law in mechanism.friction_rows()):
-        return None
-    return InverseDynamics(mechanism, terms={"friction"})
-
-
 def body_names(mechanism: Mechanism) -> tuple[str, ...]:
     """The moving links that have a body, own or fixed to them; not those that only connect the
     parts of a joint."""
@@ -449,10 +436,6 @@ def shaft_scale(row: Floats) -> float:
     """The largest gear ratio in a shaft's row (n,); the shaft's rate divided by it is of the size
     of a joint's."""
     return float(np.abs(row).max())
-
-
-def _has_other_ratio(known: Mapping[str, Rotor], rotor: Rotor) -> bool:
-    return rotor.name in known and known[rotor.name].ratios != rotor.ratios
 
 
 def with_rotors(mechanism: Mechanism) -> Mechanism:

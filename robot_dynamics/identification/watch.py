@@ -199,7 +199,7 @@ class Watch:
 
     def _estimate(self) -> Estimate:
         tight = RIDGE * np.maximum(np.diag(self._gram)[10:], 1e-300)
-        prior = Prior((self._reference,), np.zeros(self._size - 10), tight)
+        prior = Prior((self._reference,), tight)
         self._x, H = self._fitted(prior)
         deviations = np.sqrt(np.maximum(np.diag(inverted(H)), 0.0))
         numbers = {

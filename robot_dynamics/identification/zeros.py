@@ -30,7 +30,7 @@ from .fit import Fit
 from .friction_laws import PLAIN, law
 from .normal_equations import FLOOR, FOLDS, RIDGE, SIGMA_OF_MAD, Rows, biweight, correlation_length
 from .preparation import Prepared, Samples, joined
-from .recording import Floats
+from .recording import Floats, thinned
 from .solve import Prior, inverted, solved
 from .unknowns import Unknowns
 
@@ -160,7 +160,7 @@ def equations(at: Linearised, prepared: Prepared) -> ZeroEquations:
         prepared: the recording.
     """
     whole = joined(prepared.stretches)
-    samples = whole.rows(slice(None, None, max(1, -(-len(whole) // SAMPLES))))
+    samples = whole.rows(thinned(len(whole), SAMPLES))
     samples = replace(samples, q=samples.q + at.offsets)
     rows = Rows(at.unknowns, samples)
     rigid, D = _rigid(at, samples)
@@ -232,7 +232,7 @@ def zeros(found: Fit, sums: Callable[[Linearised], ZeroEquations | None]) -> tup
     if unknowns.payload is not None:
         return ()
     at = Linearised.about(found)
-    prior = Prior(found.prior.bodies, np.zeros(0), np.zeros(0))
+    prior = Prior(found.prior.bodies)
     before = np.zeros(len(unknowns.joints))
     for k in range(PASSES):
         total = sums(at)
