@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -715,6 +716,23 @@ def test_a_contact_is_named_with_its_stretch_and_joints(arm, truth):
     ]  # fmt: skip
     assert [each["most"] for each in told] == [each.most for each in result.contacts]
     assert min(each["times"] for each in told) > 12
+    assert miss(truth, result.mechanism) < 0.05
+
+
+def test_short_touches_make_no_efforts_doubtful(arm, truth):
+    """Too short for contacts, but most of the error on held-out motion."""
+    (stream,) = recording(truth, 30.0, 100.0, noise=0.02).streams
+    effort, level = stream.effort.copy(), np.sqrt((stream.effort**2).mean(axis=0))
+    touched = (stream.time > 20) & (stream.time % 2.5 < 0.4)
+    effort[touched, 0] += 2.5 * level[0]
+    result = identify(arm, Recording("touched", (replace(stream, effort=effort),)), cutoff=10.0)
+    assert not result.contacts
+    assert result.errors.relative[0] > 0.5
+    said = [words for words in result.warnings if words.startswith("a:")]
+    assert [re.sub(r"\d+(\.\d+)? %", "%", words.split(" If not")[0]) for words in said] == [
+        "a: the model leaves % of the torque unexplained, but usually only %: was the robot "
+        "touched or loaded at times?"
+    ]
     assert miss(truth, result.mechanism) < 0.05
 
 

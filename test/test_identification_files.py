@@ -606,6 +606,18 @@ def test_even_samples_behind_jittering_stamps():
     assert not notes
 
 
+def test_jittering_stamps_of_several_stretches_share_a_line():
+    """With the largest deviation."""
+    jitter = np.random.default_rng(0).uniform(-0.004, 0.004, 200)
+    time, position = np.r_[T + jitter, T + jitter / 2 + 10], np.r_[SINE, SINE]
+    notes: list[str] = []
+    assert len(even_stretches(stream_of(time, position), notes)) == 2
+    (said,) = [note for note in notes if "evenly sampled" in note]
+    most, rest = said.removeprefix("stamps are off by up to ").split(" ms in 2 stretches: ")
+    assert 3 < float(most) < 6
+    assert rest.startswith("the positions are smoother")
+
+
 def test_stamps_that_drift_apart_end_on_an_even_grid():
     """By far more than their median period."""
     count = 3000

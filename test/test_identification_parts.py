@@ -36,6 +36,7 @@ from robot_dynamics.identification.bodies import (
 )
 from robot_dynamics.identification.contacts import Contact, contacts, words
 from robot_dynamics.identification.cutoff import choose
+from robot_dynamics.identification.doubts import OPPOSITE, STATIC, Doubt
 from robot_dynamics.identification.errors import Errors, SquaredErrors
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET, SLIDING, SLOW
@@ -485,6 +486,13 @@ def test_the_unexplained_is_the_least_with_which_as_many_lie_in_the_band(unknown
     few = needed(zero, unknowns, [(samples, slow)])
     assert (few.independent[:2] < 20).all()
     np.testing.assert_allclose(few.residual(sigma)[:2], 1.5, rtol=0.03)
+    # the usual residual is that of half of them, whatever the parameters leave open
+    assert np.isnan(whole.usual(sigma)[2])
+    median = 1.4826 * np.median(np.abs(noise[:, :2]), axis=0)
+    open_ = Spread(np.ones((unknowns.size, 1)), sigma)
+    for each in (zero, open_):
+        found = needed(each, unknowns, [(samples, noise)]).usual(sigma)[:2]
+        np.testing.assert_allclose(found, median, rtol=0.03)
     # for several recordings it is that of all together
     both = Sum()
     both.add(whole)
@@ -773,6 +781,24 @@ def test_what_is_kept_is_told_with_both_errors():
     for kept, what in (("bodies", "its bodies are kept"), ("everything", "it is kept unchanged")):
         (told,) = identified.stays(kept, errors)
         assert f"(error 15.0 % against 40.0 %, mean over the joints): {what};" in told
+
+
+@pytest.mark.parametrize(("factor", "then"), [(-1.0, "scaled"), (1.0, "record longer")])
+def test_only_efforts_that_have_a_factor_can_be_scaled(factor, then):
+    """Those of a joint that stands still have none."""
+    doubt = Doubt("a", factor, STATIC if factor == 1 else OPPOSITE, 0.9, 0.1)
+    (told,) = identified.stays("bodies", misses([0.5, 0.3], [0.2, 0.1]), [doubt])
+    assert then in told.split("its bodies are kept; ")[1]
+
+
+@pytest.mark.parametrize(
+    ("usual", "said"), [(0.1, "but usually only 10 %: was the robot touched"), (0.5, "right sign")]
+)
+def test_large_errors_of_a_small_part_of_the_time_are_no_wrong_unit(usual, said):
+    errors = misses([0.6, 0.1], [1.0, 1.0])
+    (told,) = warnings(Excitation(0, 0.0, 1.0), errors, np.ones(2), usual=2 * np.array([usual] * 2))
+    assert told.startswith("a: the model leaves 60 % of the torque unexplained")
+    assert said in told
 
 
 def test_a_model_that_explains_one_joint_is_no_nonsense():
@@ -1071,6 +1097,16 @@ def test_joints_touched_at_the_same_time_share_a_line():
     )
     assert second.startswith("log: from 8 s to 9 s")
     assert third.startswith("other: from 6 s")
+    # so do many of one recording
+    many = [contact("ab"[k % 2], 5 * k, 5 * k + 1, 20 + k) for k in range(6)]
+    told, other = words([*many, contact("a", 6, 8, 20, "other")])
+    assert told.startswith(
+        "log: in 6 intervals (from 0 s to 1 s, from 5 s to 6 s, from 10 s to 11 s, …; all under "
+        "contacts in report.json) the model leaves up to 2 N·m (or N) unexplained at a, b (largest "
+        "at b), 25 times"
+    )
+    assert other == third
+    assert len([*words(many[:5])]) == 5
 
 
 def springy(arm, before, after):

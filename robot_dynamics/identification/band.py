@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fit import Fit
-from .normal_equations import CHUNK, ENOUGH, Rows, correlation_length
+from .normal_equations import CHUNK, ENOUGH, SIGMA_OF_MAD, Rows, correlation_length
 from .preparation import Samples
 from .recording import Floats, thinned
 from .solve import inverted
@@ -76,14 +76,16 @@ def root_of(C: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Needed:
-    """Histogram of the s² with which each measured effort would lie just within two deviations.
+    """Histograms of the s² with which each measured effort would lie just within two deviations.
 
-    The histograms of several recordings add up.
+    Those of several recordings add up.
     """
 
     counts: Floats
     """(n, bins): number of efforts whose required s² is in the bin; the last bin has no upper
     edge"""
+    sizes: Floats
+    """(n, bins): the same if the parameters were certain"""
     independent: Floats
     """(n,): effective number of independent efforts"""
 
@@ -93,16 +95,23 @@ class Needed:
         Args:
             sigma: (n,), N·m or N, the fit's noise, as in `Spread`.
         """
-        total = self.counts.sum(axis=1)
         # the quantile of k exchangeable efforts that holds for one more
         share = np.minimum(WITHIN * (1 + 1 / np.maximum(self.independent, 1e-9)), 1.0)
-        enough = np.cumsum(self.counts, axis=1) >= (share * total)[:, None] - 1e-6
-        s = sigma * np.sqrt(_edges()[np.argmax(enough, axis=1)])
-        return np.where(total > 0, s, np.nan)
+        return sigma * np.sqrt(_quantile(self.counts, share))
+
+    def usual(self, sigma: Floats) -> Floats:
+        """(n,), N·m or N: the standard deviation that half of the residuals suggest, however large
+        the others are; NaN where nothing was measured.
+
+        Args:
+            sigma: (n,), N·m or N, the fit's noise, as in `Spread`.
+        """
+        half = _quantile(self.sizes, np.full(len(self.sizes), 0.5))
+        return 2 * SIGMA_OF_MAD * sigma * np.sqrt(half)
 
 
 def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, Floats]]) -> Needed:
-    """The histogram of one recording.
+    """The histograms of one recording.
 
     Args:
         spread: the uncertainty of the fitted parameters.
@@ -123,7 +132,7 @@ def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, F
 
 
 def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[np.bool_]) -> Needed:
-    """The histogram of some efforts.
+    """The histograms of some efforts.
 
     Args:
         residual: (k, n) measured minus modelled torque, N·m or N.
@@ -132,16 +141,21 @@ def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[n
         usable: (k, n), which of the efforts count.
     """
     edges = _edges()
-    counts = np.zeros((len(sigma), len(edges)))
+
+    def histogram(squares: Floats) -> Floats:
+        counts = np.zeros((len(sigma), len(edges)))
+        with np.errstate(invalid="ignore"):
+            # what is far beyond the last edge is counted in the last bin
+            bins = np.minimum(np.searchsorted(edges, squares / sigma**2), len(edges) - 1)
+        for j in np.flatnonzero(np.isfinite(sigma)):
+            counts[j] = np.bincount(bins[usable[:, j], j], minlength=len(edges))
+        return counts
+
     # |e| < 2 √(y C yᵀ + s²)
-    lacking = residual**2 / 4 - variance
-    with np.errstate(invalid="ignore"):
-        # what is far beyond the last edge is counted in the last bin
-        bins = np.minimum(np.searchsorted(edges, lacking / sigma**2), len(edges) - 1)
-    for j in np.flatnonzero(np.isfinite(sigma)):
-        counts[j] = np.bincount(bins[usable[:, j], j], minlength=len(edges))
+    size = residual**2 / 4
+    counts = histogram(size - variance)
     alike = [max(1.0, correlation_length(each)) for each in np.where(usable, residual, 0.0).T]
-    return Needed(counts, counts.sum(axis=1) / alike)
+    return Needed(counts, histogram(size), counts.sum(axis=1) / alike)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +196,14 @@ class Band(PredictionBand):
 
     def _variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         return self.spread.variance(Rows(self.unknowns, Samples.without_efforts(q, qd, qdd)))
+
+
+def _quantile(counts: Floats, share: Floats) -> Floats:
+    """(n,): the edges below which these shares (n,) of the counts (n, bins) lie; NaN where nothing
+    was counted."""
+    total = counts.sum(axis=1)
+    enough = np.cumsum(counts, axis=1) >= (share * total)[:, None] - 1e-6
+    return np.where(total > 0, _edges()[np.argmax(enough, axis=1)], np.nan)
 
 
 def _edges() -> Floats:

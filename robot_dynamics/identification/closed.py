@@ -313,7 +313,7 @@ def _warnings(
     """
     explained = [each.joint for each in doubtful]
     yield from (each.words(given.get(each.joint, 1.0)) for each in doubtful)
-    yield from stays(kept, first, any(each.sure for each in doubtful))
+    yield from stays(kept, first, [each for each in doubtful if each.sure])
     yield from large(errors, explained)
     yield from lost(errors, explained) if kept == "nothing" else ()
 

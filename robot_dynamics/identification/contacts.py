@@ -8,7 +8,7 @@ the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,11 @@ HOLDS = 0.5
 """Fraction of a joint's RMS torque; if the usual residual is larger, the model is wrong"""
 MOST = 0.7
 """Fraction of the outlier windows that must belong to contacts; otherwise none is reported"""
+MANY = 5
+"""Number of contacts in a recording; if there are more, one line tells of all"""
+FIRST = 3
+"""Number of contacts that it names"""
+ASKED, AGAIN = "Was the robot touched or loaded? Remove", "or record again"
 
 
 @dataclass(frozen=True)
@@ -111,22 +116,37 @@ def _outlier_runs(window: Floats, mean: Floats, level: float) -> Iterator[tuple[
 
 
 def words(found: Iterable[Contact]) -> Iterator[str]:
-    """One line for each contact, with all joints whose contacts overlap in time."""
-    together: list[list[Contact]] = []
+    """One line for each contact, with all joints whose contacts overlap in time; one for all of a
+    recording with many."""
+    by_source: dict[str, list[list[Contact]]] = {}
     for each in sorted(found, key=lambda c: (c.source, c.begin, c.joint)):
-        last = together[-1] if together else []
-        if last and last[0].source == each.source and each.begin < max(c.end for c in last):
-            last.append(each)
+        together = by_source.setdefault(each.source, [])
+        if together and each.begin < max(c.end for c in together[-1]):
+            together[-1].append(each)
         else:
             together.append([each])
-    for some in together:
-        worst = max(some, key=lambda c: c.times)
-        joints = ", ".join(sorted({c.joint for c in some}))
-        most = f" (largest at {worst.joint})" if len({c.joint for c in some}) > 1 else ""
-        begin, end = min(c.begin for c in some), max(c.end for c in some)
+    for source, together in by_source.items():
+        if len(together) <= MANY:
+            for some in together:
+                yield f"{source}: {_interval(some)} {_missed(some)}. {ASKED} this interval {AGAIN}"
+            continue
+        first = ", ".join(map(_interval, together[:FIRST]))
+        every = [contact for some in together for contact in some]
         yield (
-            f"{worst.source}: from {begin:.4g} s to {end:.4g} s the model leaves up to "
-            f"{abs(worst.most):.3g} N·m (or N) unexplained at {joints}{most}, "
-            f"{worst.times:.0f} times the usual error. Was the robot touched or loaded? Remove "
-            "this interval or record again"
+            f"{source}: in {len(together)} intervals ({first}, …; all under contacts in "
+            f"report.json) {_missed(every)}. {ASKED} these intervals {AGAIN}"
         )
+
+
+def _interval(some: Sequence[Contact]) -> str:
+    return f"from {min(c.begin for c in some):.4g} s to {max(c.end for c in some):.4g} s"
+
+
+def _missed(some: Sequence[Contact]) -> str:
+    worst = max(some, key=lambda c: c.times)
+    joints = sorted({c.joint for c in some})
+    most = f" (largest at {worst.joint})" if len(joints) > 1 else ""
+    return (
+        f"the model leaves up to {abs(worst.most):.3g} N·m (or N) unexplained at "
+        f"{', '.join(joints)}{most}, {worst.times:.0f} times the usual error"
+    )

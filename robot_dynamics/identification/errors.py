@@ -38,12 +38,12 @@ class Errors:
     @property
     def relative(self) -> Floats:
         """(n,): the identified model's error over the RMS torque; NaN where none was measured"""
-        return _over(self.identified, self.torque)
+        return over(self.identified, self.torque)
 
     @property
     def relative_described(self) -> Floats:
         """(n,): the described model's error over the RMS torque; NaN where none was measured"""
-        return _over(self.described, self.torque)
+        return over(self.described, self.torque)
 
     @property
     def telling(self) -> NDArray[np.bool_]:
@@ -66,7 +66,8 @@ class Errors:
         return "the joints" if self.telling[np.isfinite(self.relative)].all() else "moving joints"
 
 
-def _over(error: Floats, torque: Floats) -> Floats:
+def over(error: Floats, torque: Floats) -> Floats:
+    """(n,): errors (n,) over RMS torques (n,); NaN where none was measured."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(torque > 0, error / torque, np.nan)
 

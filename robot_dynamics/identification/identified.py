@@ -98,13 +98,13 @@ def loses(errors: Errors) -> bool:
     return after > WORSE * before
 
 
-def stays(kept: Kept, errors: Errors, left_out: bool = False) -> Iterator[str]:
+def stays(kept: Kept, errors: Errors, left_out: Sequence[Doubt] = ()) -> Iterator[str]:
     """The warning that something is kept as described, if it is.
 
     Args:
         kept: what is kept.
         errors: of the fit, on held-out motion.
-        left_out: whether efforts were left out of the fit.
+        left_out: the efforts that were left out of the fit.
     """
     if kept == "nothing":
         return
@@ -112,7 +112,7 @@ def stays(kept: Kept, errors: Errors, left_out: bool = False) -> Iterator[str]:
     what = "its bodies are kept" if kept == "bodies" else "it is kept unchanged"
     then = (
         "identify again with the efforts that were excluded scaled"
-        if left_out
+        if any(each.factor != 1 for each in left_out)
         else "record longer and more varied motion"
     )
     yield (

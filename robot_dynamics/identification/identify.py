@@ -273,11 +273,11 @@ def _identified(run: _Run) -> Identification:
     if kept != "everything":
         suspect += [*zero_words(off, run.work.position_offset), *driving(found)]
     suspect += [
-        *stays(kept, first.errors, bool(sure)),
+        *stays(kept, first.errors, sure),
         *contacts.words(outcome.contacts),
         *run.passes.left_out,
         *filters.values(),
-        *warnings(told, outcome.errors, moved, [*explained, *filters]),
+        *warnings(told, outcome.errors, moved, [*explained, *filters], outcome.usual),
     ]
     if kept == "nothing":
         suspect += lost(outcome.errors, [each.joint for each in sure])
@@ -335,6 +335,11 @@ class _Outcome:
     contacts: tuple[Contact, ...]
     needed: Needed
     """The width that the prediction band needs on held-out motion"""
+
+    @property
+    def usual(self) -> Floats:
+        """(n,), N·m or N: the usual errors on held-out motion."""
+        return self.needed.usual(self.unsure.sigma)
 
     def band(self, unknowns: Unknowns) -> Band:
         """The prediction band of measured torques about the model's."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..mechanism import Mechanism
 from .bodies import UNITS, numbers
-from .errors import Errors
+from .errors import Errors, over
 from .fit import Fit
 from .normal_equations import Rows, Sums
 from .preparation import Samples
@@ -39,6 +39,10 @@ ratio of their Coriolis torques, below which the efforts seem to leave gravity o
 are not compared, as rotors contribute to them, too"""
 LITTLE = 0.5
 """Fraction of the torque; a model with a larger error explains little"""
+AT_TIMES = 1 / 3
+"""Ratio of the usual error, from the median, to the RMS error, below which the latter is that of a
+small part of the time. It is 1 for normal errors, and 0.65 for Student's with three degrees of
+freedom"""
 
 
 @dataclass(frozen=True)
@@ -283,7 +287,11 @@ def _at_motors(unknowns: Unknowns, factor: float) -> str:
 
 
 def warnings(
-    told: Excitation, unseen: Errors, moved: Floats, explained: Sequence[str] = ()
+    told: Excitation,
+    unseen: Errors,
+    moved: Floats,
+    explained: Sequence[str] = (),
+    usual: Floats | None = None,
 ) -> Iterator[str]:
     """Warnings for the user, one line each.
 
@@ -292,6 +300,7 @@ def warnings(
         unseen: the errors on held-out motion.
         moved: (n,), the range of each joint's motion, rad or m.
         explained: joints whose large errors are already explained by another warning.
+        usual: (n,), N·m or N, the usual errors on held-out motion; None: unknown.
     """
     joints = unseen.joints
     for joint, way in zip(joints, moved, strict=True):
@@ -306,15 +315,18 @@ def warnings(
             "parameters; the rest stay near the description: record longer, with all joints "
             "moving at once, faster, and in more varied poses"
         )
-    yield from large(unseen, explained)
+    yield from large(unseen, explained, usual)
 
 
-def large(unseen: Errors, explained: Sequence[str] = ()) -> Iterator[str]:
+def large(
+    unseen: Errors, explained: Sequence[str] = (), usual: Floats | None = None
+) -> Iterator[str]:
     """A line for each joint with a large error on held-out motion, and one for those that stood
-    still in it; `explained` as for `warnings`."""
+    still in it; `explained` and `usual` as for `warnings`."""
     joints = unseen.joints
     still = [joint for joint, stood in zip(joints, unseen.still, strict=True) if stood]
-    yield from unexplained(joints, unseen.relative, [*explained, *still])
+    most = None if usual is None else over(usual, unseen.torque)
+    yield from unexplained(joints, unseen.relative, [*explained, *still], most)
     if still:
         one = len(still) == 1
         yield (
@@ -325,7 +337,10 @@ def large(unseen: Errors, explained: Sequence[str] = ()) -> Iterator[str]:
 
 
 def unexplained(
-    joints: Sequence[str], errors: Floats, explained: Sequence[str] = ()
+    joints: Sequence[str],
+    errors: Floats,
+    explained: Sequence[str] = (),
+    usual: Floats | None = None,
 ) -> Iterator[str]:
     """A line for each joint whose torque the model hardly explains.
 
@@ -333,9 +348,19 @@ def unexplained(
         joints: the joints' names.
         errors: (n,) the relative torque errors.
         explained: joints whose large errors are already explained by another warning.
+        usual: (n,) the usual relative errors; None: unknown.
     """
-    for joint, error in zip(joints, errors, strict=True):
-        if error > LITTLE and joint not in explained:
+    usual = errors if usual is None else usual
+    for joint, error, most in zip(joints, errors, usual, strict=True):
+        if not error > LITTLE or joint in explained:
+            continue
+        if most < AT_TIMES * error:  # a wrong unit or description would show all the time
+            yield (
+                f"{joint}: the model leaves {100 * error:.0f} % of the torque unexplained, but "
+                f"usually only {100 * most:.2g} %: was the robot touched or loaded at times? If "
+                "not, check its efforts (--effort-scale) and the description"
+            )
+        else:
             yield (
                 f"{joint}: the model leaves {100 * error:.0f} % of the torque unexplained: are its "
                 "efforts joint torques in N·m (or forces in N) with the right sign "

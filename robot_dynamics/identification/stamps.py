@@ -57,7 +57,14 @@ def even_stretches(
         if len(in_order.time) > 3:
             smooth = without_jumps(_without_held(in_order, notes), turning, notes)
             pieces += _between_gaps(smooth, notes)
-    return [_evened(piece, notes) for piece in pieces if len(piece.time) > 3]
+    found = [_evened(piece) for piece in pieces if len(piece.time) > 3]
+    if off := [jitter for _, _, jitter in found if jitter > 0]:
+        where = f" in {len(off)} stretches" if len(off) > 1 else ""
+        notes.append(
+            f"stamps are off by up to {1e3 * max(off):.3g} ms{where}: the positions are smoother "
+            "if evenly sampled, so even timing was assumed"
+        )
+    return [(grid, stream) for grid, stream, _ in found]
 
 
 def _without_nan(stream: Stream, notes: list[str]) -> Stream:
@@ -174,8 +181,9 @@ def _between_gaps(stream: Stream, notes: list[str]) -> list[Stream]:
     return _parts(stream, cuts)
 
 
-def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
-    """The stretch on an even grid at its own rate.
+def _evened(stream: Stream) -> tuple[Floats, Stream, float]:
+    """(time, stream) of the stretch on an even grid at its own rate, and by how much (s) its stamps
+    were off; 0: they were used.
 
     A stamp says when a message was sent, but the values may nevertheless have been sampled evenly.
     Of the stamps and up to three even timings that fit them, with and without gaps for lost
@@ -186,27 +194,23 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
     period = float(np.median(np.diff(time)))
     even = [np.linspace(time[0], time[-1], len(time))]
     if np.abs(even[0] - time).max() < EVEN * period:
-        return even[0], replace(stream, time=even[0])
+        return even[0], replace(stream, time=even[0]), 0.0
     # leave gaps for missing messages
     for steps in (np.maximum(1, np.round(np.diff(time) / period)), _periods_by_rates(stream)):
         if (steps > 1).any():
             places = np.r_[0.0, np.cumsum(steps)]
             even.append(np.polyval(np.polyfit(places, time, 1), places))
     roughness = [_roughness(each, stream.position) for each in (time, *even)]
-    best = int(np.argmin(roughness))
+    best, jitter = int(np.argmin(roughness)), 0.0
     if best and roughness[best] < TELLING * roughness[0]:
         jitter = float(np.abs(even[best - 1] - time).max())
-        notes.append(
-            f"stamps are off by up to {1e3 * jitter:.3g} ms: the positions are smoother if "
-            "evenly sampled, so even timing was assumed"
-        )
         time = even[best - 1]
     steps = np.diff(time)
     usual = steps[steps < 1.5 * np.median(steps)].mean()
     grid = np.linspace(time[0], time[-1], 1 + round((time[-1] - time[0]) / usual))
     if len(grid) == len(time) and np.abs(grid - time).max() < EVEN * period:
-        return grid, replace(stream, time=grid)
-    return grid, _resampled(stream, time, grid)
+        return grid, replace(stream, time=grid), jitter
+    return grid, _resampled(stream, time, grid), jitter
 
 
 def _periods_by_rates(stream: Stream) -> Floats:
