@@ -136,7 +136,7 @@ def _links(link: Link, where: Place, strict: bool) -> list[Link]:
         tolerate(complaint, strict)
     # the axis of a planar joint is the plane's normal
     frame = rotation_to(joint.axis) if joint.type == "planar" else None
-    return split(link.name, link.parent, joint, link.inertial, parts, frame=frame)
+    return split(link, parts, frame=frame)
 
 
 def _base(inertials: Mapping[str, Inertial], carried: list[Link], where: Place) -> str:
