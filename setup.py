@@ -118,8 +118,7 @@ setup(
         "sympy>=1.9",  # equations in symbols
         "pyyaml>=5.4",  # descriptions
         "platformdirs>=2.5",  # where each system keeps caches
-        "lxml>=4.6",  # a URDF without what dynamics does not need
-        "urdfdom-py>=1.2",  # ROS's own URDF parser
+        "lxml>=4.6",  # URDF and SDF
         "xacro>=2.0",  # ROS's own macros
     ],
     extras_require={

@@ -101,6 +101,15 @@ def test_compound_joints_are_those_of_pinocchio(files, ball, axes):
         assert np.allclose(dynamics.pose(q, "body"), moved.homogeneous, atol=1e-12)
 
 
+def test_links_between_the_parts_of_a_joint_are_marked():
+    between = [link.name for link in rd.load(URDF).links if link.intermediate]
+    assert between == [
+        *(f"base_{part}" for part in ("x", "y", "z", "rz", "ry")),
+        "table_x",
+        "table_y",
+    ]
+
+
 def test_a_planar_joint_moves_normal_to_its_axis(tmp_path):
     text = URDF.replace('<axis xyz="0 0 1"/>', '<axis xyz="0.6 0 0.8"/>')
     dynamics = rd.InverseDynamics(rd.load(text), backend="python")

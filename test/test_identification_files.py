@@ -1014,11 +1014,23 @@ CARDAN = """
   <axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint>
 </model></sdf>
 """
+TABLE = """
+<robot name="table"><link name="ground"/>
+<joint name="j" type="planar"><parent link="ground"/><child link="plate"/><axis xyz="1 0 0"/>
+  </joint>
+<link name="plate"><inertial><origin xyz="0.02 0.1 0.03"/><mass value="2"/>
+  <inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>
+"""
 
 
 @pytest.mark.parametrize(
     ("name", "text", "beside"),
-    [("ball.yaml", BALL, ()), ("hinged.xml", HINGED, ("shell.obj",)), ("cardan.sdf", CARDAN, ())],
+    [
+        ("ball.yaml", BALL, ()),
+        ("hinged.xml", HINGED, ("shell.obj",)),
+        ("cardan.sdf", CARDAN, ()),
+        ("table.urdf", TABLE, ()),
+    ],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_written_is_what_was_found_whatever_the_description(tmp_path, name, text, beside):

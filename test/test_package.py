@@ -35,7 +35,7 @@ def test_package_xml_and_setup_py_say_the_same():
     )
 
 
-ROSDEP = {"pyyaml": "python3-yaml", "urdfdom-py": "urdfdom_py", "xacro": "xacro"}
+ROSDEP = {"pyyaml": "python3-yaml", "xacro": "xacro"}
 """Keys that are not python3-NAME"""
 NO_ROSDEP = {"mujoco", "msgspec", "rosbags", "threadpoolctl"}
 """In no ROS distribution; the README says how to get them"""
@@ -66,7 +66,7 @@ def test_package_xml_depends_on_what_the_launch_files_run():
     assert run - {"robot_dynamics"} <= found
 
 
-IMPORTED_AS = {"yaml": "pyyaml", "urdf_parser_py": "urdfdom_py"}
+IMPORTED_AS = {"yaml": "pyyaml"}
 """Modules that are not called like their package"""
 
 

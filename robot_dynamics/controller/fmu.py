@@ -20,7 +20,7 @@ from ..codegen import compiler
 from ..dynamics.export import write_files
 from ..errors import BackendError
 from ..mechanism import Mechanism
-from .package import SOURCE, checked_request, rendered, result
+from .package import SOURCES, checked_request, rendered, result
 
 HEADERS = ("fmi3Functions.h", "fmi3FunctionTypes.h", "fmi3PlatformTypes.h")
 TEMPLATES = ("modelDescription.xml", "buildDescription.xml", "fmu.c")
@@ -109,20 +109,18 @@ def write_fmu(
     headers = _headers()
     request = checked_request(file, formulation, rotors, prefix)
     mechanism, robot = request.mechanism, request.prefix
-    sources = [SOURCE.format("__robot__", ending) for ending in "hc"]
     token = sha256("\n".join(request.about).encode()).hexdigest()
-    texts = rendered(
+    texts, operations = rendered(
         request,
-        [*sources, *(f"fmu/{name}" for name in TEMPLATES)],
+        [*SOURCES, *(f"fmu/{name}" for name in TEMPLATES)],
         lambda context: {"token": token, **_variables(mechanism, context)},
     )
-    plain = {Path(name).name: text for name, text in texts.items()}
     place, ending = _platform()
-    library = _compiled(robot, plain, headers)
+    library = _compiled(robot, texts, headers)
     files: dict[str, str | bytes] = {
-        "modelDescription.xml": plain.pop("modelDescription.xml"),
+        "modelDescription.xml": texts.pop("modelDescription.xml"),
         f"binaries/{place}/{robot}.{ending}": library,
-        **{f"sources/{name}": text for name, text in sorted(plain.items())},
+        **{f"sources/{name}": text for name, text in sorted(texts.items())},
         **{f"sources/{name}": (headers / name).read_bytes() for name in HEADERS},
     }
     whole = io.BytesIO()
@@ -131,7 +129,7 @@ def write_fmu(
             archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
     (path,) = write_files(Path(out), {f"{robot}.fmu": whole.getvalue()}, force=force)
     done = f"wrote {path}: FMI 3.0, model exchange and co-simulation, for {place}"
-    return result(request, texts, [path], [done])
+    return result(request, operations, [path], [done])
 
 
 def _headers() -> Path:

@@ -18,7 +18,14 @@ import jinja2
 
 from ..description import load
 from ..description.fields import LONGEST_NAME
-from ..dynamics.export import body, comment, compiled_size, origin, size_told, write_files
+from ..dynamics.export import (
+    body,
+    comment,
+    identifier,
+    origin,
+    write_files,
+    written,
+)
 from ..errors import InputError, wrong
 from ..formulations.equations import TERMS
 from ..version import version
@@ -32,7 +39,7 @@ PACKAGE = re.compile(r"[a-z](_?[a-z0-9]+)*")
 SUFFIX = "_feed_forward_controller"
 LEVELS = 7
 """Depth of calls between the C functions: read, go, advance, step, kernel, its parts, sign"""
-SOURCE = "src/{}_dynamics.{}"
+SOURCES = ("src/__robot___dynamics.h", "src/__robot___dynamics.c")
 
 
 def write_package(
@@ -66,13 +73,13 @@ def write_package(
             name that ros2_control does not allow, or a file exists already.
     """
     request = checked_request(file, formulation, rotors, prefix)
-    texts = rendered(request)
+    texts, operations = rendered(request)
     package = request.prefix + SUFFIX
     files = write_files(Path(out) / package, texts, force=force)
     done = (
         f"wrote {Path(out) / package}: {len(files)} files; build it with colcon, see its README.md"
     )
-    return {"package": package, **result(request, texts, files, [done])}
+    return {"package": package, **result(request, operations, files, [done])}
 
 
 def write_source(
@@ -103,37 +110,28 @@ def write_source(
         RobotDynamicsError: as in `write_package`.
     """
     request = checked_request(file, formulation, rotors, prefix)
-    names = [SOURCE.format("__robot__", ending) for ending in "hc"]
-    texts = rendered(request, names)
-    # in one folder, not in the folders of a package
-    flat = Texts({Path(name).name: text for name, text in texts.items()})
-    flat.operations = texts.operations
-    files = write_files(Path(out), flat, force=force)
-    return result(request, flat, files, [f"wrote {path}" for path in files])
+    texts, operations = rendered(request, SOURCES)
+    files = write_files(Path(out), texts, force=force)
+    return result(request, operations, files, [f"wrote {path}" for path in files])
 
 
 def result(
-    request: Request, texts: Texts, files: Sequence[Path], lines: Sequence[str]
+    request: Request, operations: dict[str, int], files: Sequence[Path], lines: Sequence[str]
 ) -> dict[str, Any]:
     """The result of a function that writes files; see `write_package`.
 
     Args:
         request: the robot and the choices.
-        texts: the rendered files.
+        operations: their number by kernel.
         files: the paths that were written.
         lines: the first lines of the text to print.
     """
-    source = next((path for path in files if path.name == f"{request.prefix}_dynamics.c"), None)
-    size = None if source is None else compiled_size(source, LEVELS)
-    lines = [*lines, *(f"{name}: {count} operations" for name, count in texts.operations.items())]
+    lines = [*lines, *(f"{name}: {count} operations" for name, count in operations.items())]
     return {
         "robot": request.mechanism.name,
         "prefix": request.prefix,
         "joints": list(request.mechanism.actuated_names),
-        "files": [str(path) for path in files],
-        "operations": texts.operations,
-        "size": size,
-        "text": "\n".join([*lines, *size_told(size)]),
+        **written(files, operations, lines, LEVELS),
     }
 
 
@@ -149,7 +147,7 @@ def checked_request(file: str, formulation: str, rotors: str, prefix: str | None
         RobotDynamicsError: an invalid description, prefix or name of a joint.
     """
     mechanism = load(file)
-    robot = _package_name(mechanism.name) if prefix is None else prefix
+    robot = identifier(mechanism.name.lower()) if prefix is None else prefix
     if not PACKAGE.fullmatch(robot) or len(robot) > LONGEST_NAME:
         allowed = (
             f"up to {LONGEST_NAME} lower-case letters, digits and single underscores (REP 144)"
@@ -168,23 +166,17 @@ def checked_request(file: str, formulation: str, rotors: str, prefix: str | None
     return Request(mechanism, robot, formulation, rotors, about)
 
 
-class Texts(dict[str, str]):
-    """The text of each file, by its path inside the package."""
-
-    operations: dict[str, int]
-    """The number of operations by kernel"""
-
-
 def rendered(
     request: Request,
     names: Sequence[str] = (),
     more: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {},
-) -> Texts:
-    """Render the files of the package.
+) -> tuple[dict[str, str], dict[str, int]]:
+    """(the text of each file by its path, the number of operations by kernel).
 
     Args:
         request: the robot and the choices.
-        names: the templates to render, which must not need tables; empty: the whole package.
+        names: the templates to render, which must not need tables; their files are in one folder.
+            Empty: the whole package.
         more: returns further variables for the templates, given those that all templates have.
     """
     links = [link.name for link in request.mechanism.links if NAME.fullmatch(link.name)]
@@ -195,15 +187,15 @@ def rendered(
         context["read_table"] = read_table(request, context["table"])
     context |= more(context)
     environment = _environment()
-    texts = Texts()
-    every = environment.list_templates(extensions=["j2"])
-    chosen = [f"{name}.j2" for name in names] or [x for x in every if not x.startswith("fmu/")]
-    for template in sorted(chosen, reverse=bool(names)):
-        target = template.removesuffix(".j2").replace("__robot__", request.prefix)
+    texts = {}
+    every = (name.removesuffix(".j2") for name in environment.list_templates(extensions=["j2"]))
+    for name in names or [name for name in every if not name.startswith("fmu/")]:
+        target = name.replace("__robot__", request.prefix)
         target = target.replace("__package__", request.prefix + SUFFIX)
-        texts[target] = environment.get_template(template).render(context)
-    texts.operations = {name: each.program.operations for name, each in found.kernels.items()}
-    return texts
+        text = environment.get_template(f"{name}.j2").render(context)
+        texts[Path(target).name if names else target] = text
+    operations = {name: each.program.operations for name, each in found.kernels.items()}
+    return texts, operations
 
 
 def _context(request: Request, found: Programs, links: Sequence[str]) -> dict[str, Any]:
@@ -304,8 +296,3 @@ def _functions(kernel: Kernel) -> str:
     arguments = ", ".join(f"const double *{each}" for each in kernel.arguments)
     lines = [*code.functions(), f"static void {name}({arguments}, double *out)", "{"]
     return "\n".join([*lines, *body(code, name, kernel.arguments), "}", ""])
-
-
-def _package_name(robot: str) -> str:
-    plain = re.sub(r"[^a-z0-9]+", "_", robot.lower()).strip("_")
-    return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")

@@ -29,6 +29,8 @@ from .kernel_parameters import Parameters
 
 RIGID = tuple(term for term in TERMS if term != "friction")
 READ = "read_"
+SMOOTHING = (("smoothing", 1),)
+"""The further argument of the kernels of smoothed friction"""
 
 
 @dataclass(frozen=True)
@@ -183,17 +185,13 @@ def _of_tree(request: Request, links: tuple[str, ...]) -> Programs:
             ),
         )
 
-        def torques(q: Array, qd: Array, qdd: Array, p: Array) -> Array:
-            return replace(e, mechanism=layout.filled(p)).torques(q, qd, qdd)
-
-        def smoothed(q: Array, qd: Array, qdd: Array, s: Array, p: Array) -> Array:
-            bound = replace(e, mechanism=layout.filled(p), friction_smoothing=s[0])
+        def torques(q: Array, qd: Array, qdd: Array, *more: Array) -> Array:
+            smoothing = more[0][0] if smooth else 0.0
+            filled = layout.filled(more[-1])
+            bound = replace(e, mechanism=filled, friction_smoothing=smoothing)
             return bound.torques(q, qd, qdd)
 
-        if smooth:
-            found.add(name, [*state, ("smoothing", 1)], parameters, smoothed)
-        else:
-            found.add(name, state, parameters, torques)
+        found.add(name, [*state, *SMOOTHING] if smooth else state, parameters, torques)
 
     _add_all(add, mechanism)
     return Programs(
@@ -265,15 +263,14 @@ def _add_closed_chain(found: _Collected, chain: ClosedChain, links: tuple[str, .
         def at(p: Array) -> ClosedModel:
             return model.over(vector.filled(p))
 
-        def torques(of: ClosedModel, q_r: Array, qd: Array, qdd: Array) -> Array:
+        def torques(q_r: Array, qd: Array, qdd: Array, *more: Array) -> Array:
+            smoothing = more[0][0] if smooth else 0.0
+            bound = vector.filled(more[-1])
+            legs = replace(bound.legs, friction_smoothing=smoothing)
+            of = model.over(replace(bound, legs=legs))
             # with sensors, q̈_s follows from q̈_a
             whole = array([*qdd, *of.sensed_accelerations(q_r, qd, qdd)]) if sensed else qdd
             return of.torques(q_r, qd, whole)
-
-        def smoothed(q_r: Array, qd: Array, qdd: Array, s: Array, p: Array) -> Array:
-            bound = vector.filled(p)
-            legs = replace(bound.legs, friction_smoothing=s[0])
-            return torques(model.over(replace(bound, legs=legs)), q_r, qd, qdd)
 
         if name == "rigid" and not sensed:
             closing = [("q", k), ("qd", k), ("qdd", k), ("memory", model.memory_size)]
@@ -293,15 +290,8 @@ def _add_closed_chain(found: _Collected, chain: ClosedChain, links: tuple[str, .
                 parameters,
                 lambda q, memory, p: at(p).disagreement(q, memory)[:kept],
             )
-        if smooth:
-            found.add(prefix + name, [*state, ("smoothing", 1)], parameters, smoothed)
-        else:
-            found.add(
-                prefix + name,
-                state,
-                parameters,
-                lambda q, qd, qdd, p: torques(at(p), q, qd, qdd),
-            )
+        arguments = [*state, *SMOOTHING] if smooth else state
+        found.add(prefix + name, arguments, parameters, torques)
 
     _add_all(add, robot)
 

@@ -75,10 +75,7 @@ def left_out(joint: Joint, parts: tuple[str, ...], where: Place) -> Iterator[Des
 
 
 def split(
-    link: str,
-    parent: str,
-    joint: Joint,
-    inertial: Inertial,
+    link: Link,
     parts: tuple[str, ...],
     *,
     frame: Array | None = None,
@@ -88,23 +85,21 @@ def split(
     """The links of a compound joint; all but the last are massless.
 
     Args:
-        link: name of the last link.
-        parent: the link that carries the joint.
-        joint: gives the name, the origin and the tail.
-        inertial: the body of the last link.
+        link: the last link; its joint gives the name, the origin and the tail.
         parts: as from `parts_of`.
         frame: (3, 3), the axes x, y, z in the joint's frame; None: the frame's own axes.
         friction, limits: by part.
     """
     axes = np.eye(3) if frame is None else frame
+    joint = link.joint
     made: list[Link] = []
     for part in parts:
         first, last = part == parts[0], part == parts[-1]
         name = f"{joint.name}_{part}"
         made.append(
             Link(
-                link if last else name,
-                parent if first else made[-1].name,
+                link.name if last else name,
+                link.parent if first else made[-1].name,
                 replace(
                     joint,
                     name=name,
@@ -116,7 +111,7 @@ def split(
                     limits=(limits or {}).get(part),
                     coupling=None,
                 ),
-                inertial if last else Inertial(),
+                link.inertial if last else Inertial(),
                 intermediate=not last,
             )
         )

@@ -23,6 +23,9 @@ from .yaml_text import plain
 YAML = (".yaml", ".yml")
 """File name endings of YAML"""
 
+BLANKS = "\ufeff \t\r\n"
+"""What may precede the first tag of XML"""
+
 MOST_BYTES = 10_000_000
 """Largest size of a description; a larger file is refused without reading it"""
 
@@ -45,6 +48,11 @@ class XacroFile(PosixPath):
 def arguments_of(file: Path) -> tuple[str, ...]:
     """NAME:=VALUE of each argument for the expansion of a file; only xacro files have any."""
     return file.arguments if isinstance(file, XacroFile) else ()
+
+
+def is_text(source: str) -> bool:
+    """Whether this is the text of a description rather than the name of a file."""
+    return source.lstrip(BLANKS).startswith("<")
 
 
 def find(reference: str, beside: Path | None = None) -> Path:

@@ -11,7 +11,6 @@ from . import mujoco_model, sdf, urdf
 from .files import read_text
 from .xml_text import first_tag
 
-BLANKS = "\ufeff \t\r\n"
 ENDINGS = (".urdf", ".xacro", ".sdf", ".xml")
 NAMES = {"urdf": "URDF", "mujoco": "MJCF", "sdf": "SDF"}
 READERS = {"urdf": urdf.read, "mujoco": mujoco_model.read, "sdf": sdf.read}

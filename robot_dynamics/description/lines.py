@@ -13,7 +13,7 @@ from lxml import etree
 
 from ..errors import DescriptionError, Named, Place, RobotDynamicsError, Step
 from ..mechanism import BASE
-from .files import YAML, read_text, urdf_of
+from .files import BLANKS, YAML, read_text, urdf_of
 from .xml_text import first_tag, parsed
 from .yaml_text import PARSER
 
@@ -146,5 +146,5 @@ def xml_line(text: str, path: Iterable[Step]) -> int | None:
         if found:
             nodes, line = found, found[0].sourceline
     # blanks before the first tag have not been parsed
-    before = text[: len(text) - len(text.lstrip("\ufeff \t\r\n"))].count("\n")
+    before = text[: len(text) - len(text.lstrip(BLANKS))].count("\n")
     return line + before if line is not None else None

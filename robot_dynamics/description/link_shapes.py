@@ -17,7 +17,7 @@ from lxml import etree
 from ..errors import DescriptionError, RobotDynamicsError, choices, wrong
 from ..mechanism import Pose
 from ..scalar import Floats
-from .files import find, urdf_of
+from .files import find, is_text, urdf_of
 from .xacro_process import read_urdf
 from .xml_text import parsed
 
@@ -73,7 +73,7 @@ def link_shapes(source: str, element: str) -> tuple[list[LinkShape], list[str]]:
 
 def _urdf(source: str) -> Path | None:
     try:
-        if source.lstrip().startswith("<"):
+        if is_text(source):
             return None
         file = find(source)
         file = urdf_of(file) or file

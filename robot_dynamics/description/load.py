@@ -22,7 +22,7 @@ from . import (
 )
 from .check import Origins, check
 from .fields import tolerate
-from .files import find, shortened
+from .files import BLANKS, YAML, find, is_text, shortened
 from .lines import located
 
 TEXT = "the URDF text"
@@ -51,7 +51,7 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     if not isinstance(source, (str, os.PathLike)):
         raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
     reference = os.fspath(source)
-    if reference.lstrip(formats.BLANKS).startswith("<"):
+    if is_text(reference):
         form = formats.NAMES[formats.form_of(reference)]
         return _loaded(reference, strict, f"the {form} text")
     file = find(reference)
@@ -61,7 +61,7 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
 def _loaded(source: str | Path, strict: bool, where: str) -> Mechanism:
     """The mechanism of a path or a text; errors name the line if it is known."""
     try:
-        if isinstance(source, Path) and source.suffix.lower() in (".yaml", ".yml"):
+        if isinstance(source, Path) and source.suffix.lower() in YAML:
             mechanism, origins = yaml_file.read(source, strict=strict)
             return finished(mechanism, where, strict, source, origins)
         return finished(formats.read(source, where, strict=strict), where, strict, source)
@@ -86,10 +86,8 @@ def load_urdf_text(text: str) -> Mechanism:
     """
     if not isinstance(text, str):
         raise wrong(DescriptionError, TEXT, type(text).__name__, "text")
-    if not text.lstrip(formats.BLANKS).startswith("<"):
-        raise wrong(
-            DescriptionError, TEXT, shortened(text.lstrip(formats.BLANKS)), "XML: it begins with <"
-        )
+    if not is_text(text):
+        raise wrong(DescriptionError, TEXT, shortened(text.lstrip(BLANKS)), "XML: it begins with <")
     try:
         return finished(urdf.read(text, TEXT), TEXT, False, text)
     except DescriptionError as error:

@@ -23,7 +23,7 @@ compensation, fluids) are left out with a warning; contacts are not part of a de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,29 +98,20 @@ class _Reader:
         self._check_numbers()
         for body in range(1, model.nbody):
             self._body(body)
-        self._couplings = couplings = dict(self._followers())
-        self.links = [
-            replace(link, joint=replace(link.joint, coupling=couplings.get(link.joint.name)))
-            for link in self.links
-        ]
+        self._couplings = dict(self._followers())
         loops = tuple(self._loops())
         self._tendons()
         rotors, efforts, driven = self._actuators()
         armatures = tuple(self._independent(each) for each in self.armatures)
-        self.links = [
-            replace(link, joint=self._limited(link.joint, efforts.get(link.joint.name)))
-            for link in self.links
-        ]
+        links = [replace(link, joint=self._finished(link.joint, efforts)) for link in self.links]
         independent = [
-            link.joint.name
-            for link in self.links
-            if link.joint.moves and link.joint.coupling is None
+            link.joint.name for link in links if link.joint.moves and link.joint.coupling is None
         ]
         actuated = tuple(name for name in independent if name in driven)
         self._report_other_elements()
         return Mechanism(
             text(model_name(model.names) or "robot", f"{self.where}: model name"),
-            tuple(self.links),
+            tuple(links),
             base=self.bodies[0],
             gravity=np.zeros(3) if self._disabled("GRAVITY") else array(model.opt.gravity.tolist()),
             rotors=rotors,
@@ -186,12 +177,13 @@ class _Reader:
         dof = int(model.jnt_dofadr[k])
         if kind == kinds.mjJNT_FREE:
             # qpos is its pose in the world, regardless of the body's own pose
-            self._compound(k, "floating", link, parent, Pose(), Pose(), inertial)
+            self._compound(k, Link(link, parent, Joint(name, "floating"), inertial))
             return
         anchor = array(model.jnt_pos[k].tolist())
         origin, back = before @ Pose(translation=anchor), Pose(translation=-anchor)
         if kind == kinds.mjJNT_BALL:
-            self._compound(k, "spherical", link, parent, origin, back, inertial)
+            whole = Joint(name, "spherical", origin=origin, tail=back)
+            self._compound(k, Link(link, parent, whole, inertial))
             return
         if polynomial := self._nonzero(("dof_dampingpoly",), dof):
             self._leave_out(f"joint {name!r}: damping that is not linear", polynomial)
@@ -230,17 +222,9 @@ class _Reader:
             self.armatures.append(Armature(((name, 1.0),), float(model.dof_armature[dof])))
         self.links.append(Link(link, parent, joint, inertial, link not in self.bodies))
 
-    def _compound(
-        self,
-        k: int,
-        kind: str,
-        link: str,
-        parent: str,
-        origin: Pose,
-        tail: Pose,
-        inertial: Inertial,
-    ) -> None:
-        model, name = self.model, self.joints[k]
+    def _compound(self, k: int, link: Link) -> None:
+        """The links of joint k, of which this one has the whole joint."""
+        model, name, kind = self.model, link.joint.name, link.joint.type
         dofs = slice(int(model.jnt_dofadr[k]), int(model.jnt_dofadr[k]) + len(PARTS[kind]))
         for what, values in (
             ("stiffness", self._nonzero(("jnt_stiffness", "jnt_stiffnesspoly"), k)),
@@ -250,13 +234,14 @@ class _Reader:
         ):
             if np.any(values):
                 self._leave_out(f"joint {name!r}: {what} of a {kind} joint", [*map(float, values)])
-        whole = Joint(name, "revolute", origin=origin, tail=tail)
-        self.links += split(link, parent, whole, inertial, PARTS[kind])
+        self.links += split(link, PARTS[kind])
 
-    def _limited(self, joint: Joint, effort: float | None) -> Joint:
-        if effort is None:
-            return joint
-        return replace(joint, limits=replace(joint.ends, effort=effort))
+    def _finished(self, joint: Joint, efforts: Mapping[str, float]) -> Joint:
+        """The joint with what equalities and actuators say of it."""
+        limits = joint.limits
+        if joint.name in efforts:
+            limits = replace(joint.ends, effort=efforts[joint.name])
+        return replace(joint, coupling=self._couplings.get(joint.name), limits=limits)
 
     # Shafts: parts that turn with several joints
 

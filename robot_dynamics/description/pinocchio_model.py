@@ -65,7 +65,7 @@ def made(model: Any, where: str) -> Mechanism:
         kind = joint.shortname()
         if kind in COMPOUND:
             whole = Joint(names[k], "revolute", origin=origin)
-            links += split(links_of[k], parent, whole, body, COMPOUND[kind])
+            links += split(Link(links_of[k], parent, whole, body), COMPOUND[kind])
             continue
         links.append(Link(links_of[k], parent, _joint(model, k, origin, where), body))
         inertia = float(model.armature[joint.idx_v])

@@ -32,7 +32,7 @@ from ..mechanism import (
 )
 from ..mechanism.mechanism import inertia_matrix
 from ..scalar import Array, array, rotation_quaternion, rotation_to
-from .compound import split
+from .compound import PARTS, split
 from .fields import number, numbers, unknown
 from .fields import text as name_of
 from .files import read_text
@@ -278,7 +278,7 @@ class _Reader:
         origin, tail = before.inverse() @ here, here.inverse() @ self._in_model(child)
         whole = Joint(name, "revolute", origin=origin, tail=tail)
         if kind == "ball":
-            return split(child, parent, whole, body, ("rz", "ry", "rx"))
+            return split(Link(child, parent, whole, body), PARTS["spherical"])
         if kind == "fixed":
             return [Link(child, parent, replace(whole, type="fixed"), body)]
         first = self._axis(joint, "axis", at)

@@ -27,7 +27,7 @@ from .check import Origins, position, things
 from .compound import PARTS, left_out, moved_from_outside, parts_of, split
 from .expression import in_numbers
 from .fields import mapping, text, tolerate, unknown
-from .files import find, read_text
+from .files import YAML, find, read_text
 from .order import parents_first
 from .records import BESIDE, DH, LINK, ROTOR, TREE, friction, inertial, limits
 from .yaml_text import plain
@@ -64,7 +64,7 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
     except DescriptionError as error:
         words = f"{at}: {error}"
         raise DescriptionError(words, name=at, value=reference, expected=error.expected) from None
-    if file.suffix.lower() in (".yaml", ".yml"):
+    if file.suffix.lower() in YAML:
         raise wrong(DescriptionError, at, reference, "a URDF, xacro, SDF or MJCF, not another YAML")
     mechanism = _retyped(
         formats.read(file, file.name, strict=strict), found.get("joints", {}), where, strict
@@ -109,7 +109,7 @@ def _retyped(
         parts = parts_of(item["type"], item.get("axes"), at)
         for complaint in left_out(link.joint, parts, at):
             tolerate(complaint, strict)
-        return split(link.name, link.parent, link.joint, link.inertial, parts)
+        return split(link, parts)
 
     links_now = [each for link in mechanism.links for each in retyped(link)]
     moving = {link.joint.name for link in links_now if link.joint.moves}
@@ -160,10 +160,8 @@ def _tree(said: Mapping[str, Any], where: Place, fallback: str) -> Mechanism:
         parent = link.get("parent", before)
         joint = _joint(link, convention, at)
         body = inertial(entries, at)
-        if joint.type in PARTS:
-            links += _split(name, parent, joint, body, link, at)
-        else:
-            links.append(Link(name, parent, joint, body))
+        made = Link(name, parent, joint, body)
+        links += _split(made, link, at) if joint.type in PARTS else [made]
         if "rotor" in link:
             rotors.append(_rotor(entries["rotor"], joint.name, parent, at / "rotor"))
         before = name
@@ -177,10 +175,9 @@ def _tree(said: Mapping[str, Any], where: Place, fallback: str) -> Mechanism:
     )
 
 
-def _split(
-    link: str, parent: str, joint: Joint, body: Inertial, said: Mapping[str, Any], at: Place
-) -> list[Link]:
+def _split(link: Link, said: Mapping[str, Any], at: Place) -> list[Link]:
     """The links of a joint with several degrees of freedom, with limits and friction by part."""
+    joint = link.joint
     parts = parts_of(joint.type, said["joint"].get("axes"), at / "joint")
     if "rotor" in said:
         names = ", ".join(f"{joint.name}_{part}" for part in parts)
@@ -194,9 +191,6 @@ def _split(
     ends = mapping(said["joint"].get("limits"), parts, at / "joint" / "limits")
     return split(
         link,
-        parent,
-        joint,
-        body,
         parts,
         friction={part: friction(law, at / "friction" / part) for part, law in laws.items()},
         limits={part: limits(end, at / "joint" / "limits" / part) for part, end in ends.items()},

@@ -25,7 +25,7 @@ from ..codegen.guard import guarded
 from ..codegen.recorder import Program, record
 from ..description import load
 from ..description.fields import LONGEST_NAME
-from ..description.files import arguments_of, find, writable, write_bytes
+from ..description.files import arguments_of, find, is_text, writable, write_bytes
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
 from ..formulations.forward import solved
@@ -123,7 +123,7 @@ def export(
     if lang not in LANGUAGES:
         raise wrong(InputError, "lang", lang, " or ".join(LANGUAGES))
     mechanism, terms, functions = load(file), tuple(terms), tuple(functions)
-    prefix = _name(mechanism.name) if prefix is None else prefix
+    prefix = identifier(mechanism.name) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix) or len(prefix) > LONGEST_NAME:
         allowed = f"a C identifier of at most {LONGEST_NAME} characters"
         raise wrong(InputError, "prefix", prefix, allowed)
@@ -150,17 +150,39 @@ def export(
         for ending, text in zip("hc", texts, strict=True)
     }
     paths = write_files(Path(out), files, force=force)
-    size = compiled_size(paths[1])
     lines = [f"wrote {path}" for path in paths]
     lines += [f"{prefix}_{name}: {count} operations" for name, count in operations.items()]
     return {
         "robot": mechanism.name,
         "prefix": prefix,
         "joints": list(mechanism.joint_names),
-        "files": [str(path) for path in paths],
+        **written(paths, operations, lines),
+    }
+
+
+def written(
+    files: Sequence[Path], operations: Mapping[str, int], lines: Iterable[str], levels: int = LEVELS
+) -> dict[str, Any]:
+    """{"files", "operations", "size", "text"} of what was written.
+
+    Args:
+        files: the paths; the size is that of the C file among them.
+        operations: number of operations by function.
+        lines: the text to print, without the size.
+        levels: as in `compiled_size`.
+    """
+    source = next((path for path in files if path.suffix == ".c"), None)
+    size = None if source is None else compiled_size(source, levels)
+    lines = list(lines)
+    if size is not None:
+        code, stack = size["code"] / 1e3, size["stack"] / 1e3
+        compiler = f"{size['compiler']} on this machine"
+        lines.append(f"code {code:.1f} kB, stack at most {stack:.1f} kB ({compiler})")
+    return {
+        "files": [str(path) for path in files],
         "operations": operations,
         "size": size,
-        "text": "\n".join([*lines, *size_told(size)]),
+        "text": "\n".join(lines),
     }
 
 
@@ -225,17 +247,7 @@ def compiled_size(source: Path, levels: int = LEVELS) -> dict[str, Any] | None:
     return {"compiler": "gcc -O2", "code": code + data, "stack": sum(stacks[:levels])}
 
 
-def size_told(size: Mapping[str, Any] | None) -> list[str]:
-    """The size from `compiled_size` as a line of text; empty if it is None."""
-    if size is None:
-        return []
-    return [
-        f"code {size['code'] / 1e3:.1f} kB, stack at most {size['stack'] / 1e3:.1f} kB "
-        f"({size['compiler']} on this machine)"
-    ]
-
-
-def _name(robot: str) -> str:
+def identifier(robot: str) -> str:
     """A C identifier for a robot's name."""
     plain = re.sub(r"[^A-Za-z0-9]+", "_", robot).strip("_")
     return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
@@ -244,8 +256,7 @@ def _name(robot: str) -> str:
 def origin(file: str) -> list[str]:
     """The generator, the description's name and the hash of its bytes or text, as lines."""
     text = os.fspath(file)
-    is_text = text.lstrip("\ufeff \t\r\n").startswith("<")
-    if is_text:
+    if is_text(text):
         content, name = text.encode(), "a URDF text"
     else:
         source = find(text)

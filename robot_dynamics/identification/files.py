@@ -13,7 +13,7 @@ import yaml
 
 from ..description import load, urdf_text, urdf_writer
 from ..description.compound import PARTS, parts_of
-from ..description.files import YAML, find, read_text, urdf_of
+from ..description.files import YAML, find, is_text, read_text, urdf_of
 from ..description.formats import form_of
 from ..description.xacro_process import expanded
 from ..errors import InputError, Place, RobotDynamicsError
@@ -130,7 +130,7 @@ def _urdf(result: Result, text: bytes | None) -> bytes:
 def _description_of(source: str) -> tuple[bytes | None, dict[str, Any], Path | None]:
     """(the text of the URDF, SDF or MJCF, the content of the YAML that refers to it, its path);
     without one: (None, the YAML's content, None)."""
-    if source.lstrip("\ufeff \t\r\n").startswith("<"):
+    if is_text(source):
         return source.encode(), {}, None
     path = find(source)
     content: dict[str, Any] = {}
