@@ -11,7 +11,6 @@ on the same cores. Each row is the fastest of three runs.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from distributed import LocalCluster
+from timing import parser
 
 import robot_dynamics as rd
 from robot_dynamics.identification.fleet import fleet_at
@@ -122,14 +122,11 @@ def reduced(work: Work, paths: list[Path], workers: int, dask: bool) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--recordings", type=int, nargs="+", default=[4, 8, 16])
-    parser.add_argument("--duration", type=float, default=20.0, help="s of each recording")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    reader = parser(__doc__)
+    reader.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    reader.add_argument("--recordings", type=int, nargs="+", default=[4, 8, 16])
+    reader.add_argument("--duration", type=float, default=20.0, help="s of each recording")
+    options = reader.parse_args()
     mechanism = rd.load(ROBOT)
     work = Work(mechanism, None, {}, {}, None, None, 1 / 3, None)
     results = []

@@ -18,7 +18,6 @@ millimetres; the largest difference of the identified robot's torques, relative.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import warnings
@@ -29,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from timing import parser
 
 import robot_dynamics as rd
 from robot_dynamics.identification import Identification, Recording, Stream, identify
@@ -247,12 +247,9 @@ def quietly(function: Callable[[], Identification]) -> Identification:
 
 def main() -> None:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    reader = parser(__doc__)
+    reader.add_argument("--runs", type=int, default=100)
+    options = reader.parse_args()
     results: dict[str, Any] = {"invariance": invariance()}
     for name, difference in results["invariance"].items():
         print(f"{name:12} {difference:.1e} {'holds' if difference <= 1e-9 else 'FAILS'}")

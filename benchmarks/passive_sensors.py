@@ -356,7 +356,7 @@ def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    options = parser(__doc__, "passive sensors")
+    options = parser(__doc__, draws=True)
     options.add_argument("--robots", type=int, default=200, help="how many, at least 4")
     options.add_argument(
         "--fastest",
