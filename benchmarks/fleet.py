@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from distributed import LocalCluster
+from robots import measured
 from timing import parser
 
 import robot_dynamics as rd
@@ -43,17 +44,10 @@ REPEATS = 3
 
 def record(path: Path, mechanism: rd.Mechanism, duration: float, seed: int) -> None:
     """A CSV of a moving robot with noise on its torques."""
-    rng = np.random.default_rng(seed)
-    n, names = len(mechanism.joint_names), mechanism.joint_names
-    t = np.arange(round(duration * RATE))[:, None] / RATE
-    w = 2 * np.pi * np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    a, b = rng.normal(0, 0.4, (2, len(w), n))
-    s, c = np.sin(t * w), np.cos(t * w)
-    q, qd, qdd = s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
-    tau = rd.InverseDynamics(mechanism)(q, qd, qdd)
-    tau += 0.02 * np.sqrt((tau**2).mean(axis=0)) * rng.normal(size=tau.shape)
+    names = mechanism.joint_names
+    t, *columns = measured(mechanism, duration, RATE, np.random.default_rng(seed))
     header = ["time", *(f"{x}/{f}" for f in ("position", "velocity", "effort") for x in names)]
-    table = np.hstack([t, q, qd, tau])
+    table = np.hstack([t[:, None], *columns])
     np.savetxt(path, table, delimiter=",", header=",".join(header), comments="", fmt="%.9g")
 
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from robots import sines
 from scipy.linalg import eigh
 from timing import parser
 
@@ -108,8 +109,7 @@ def motion(seed: int, duration: float = 12.0, speed: float = 1.0) -> tuple[np.nd
     t = np.arange(round(100 * duration)) / 100
     w = 2 * np.pi * 0.12 * speed * np.arange(1, 6)
     a, b = rng.normal(0, 0.35, (2, 5, JOINTS))
-    s, c = np.sin(t[:, None] * w), np.cos(t[:, None] * w)
-    return t, s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
+    return t, *sines(t, w, a, b)
 
 
 def level(mechanism: Mechanism, seed: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from limits import linked
 from robots import chain, states
 from timing import keep, parser, per_call
 
@@ -60,7 +61,7 @@ def extension(function: Any, parameters: np.ndarray) -> Callable[..., Any]:
 
 
 def through_ctypes(function: Any, parameters: np.ndarray) -> Callable[..., Any]:
-    library = _library(function)
+    library = linked(_built(function))
 
     def call(*states: np.ndarray) -> np.ndarray:
         out = np.empty(N)
@@ -117,12 +118,6 @@ def python_alone(function: Any, parameters: np.ndarray) -> Callable[..., Any]:
 
 def _built(function: Any) -> bytes:
     return compiler.find().shared_library(c_kernels.single_files(function.record()), ("-O2",))
-
-
-def _library(function: Any) -> ctypes.CDLL:
-    with tempfile.NamedTemporaryFile(suffix=".so") as file:
-        Path(file.name).write_bytes(_built(function))
-        return ctypes.CDLL(file.name)
 
 
 ROUTES = {
