@@ -14,7 +14,7 @@ import pinocchio as pin
 from libraries import revolute
 from limits import operations_a_second
 from robots import chain, chain_urdf, states
-from timing import arguments, keep, per_call
+from timing import keep, parser, per_call
 
 import robot_dynamics as rd
 from robot_dynamics.dynamics.open_chain import OpenChain
@@ -27,7 +27,7 @@ AGREEMENT = 1e-9
 
 
 def main() -> None:
-    options = arguments(__doc__, "api")
+    options = parser(__doc__).parse_args()
     results: dict[str, Any] = {}
     for n in JOINTS:
         results[str(n)] = measured(n)

@@ -21,7 +21,7 @@ import numpy as np
 from adam.casadi import KinDynComputations
 from libraries import revolute
 from robots import chain, chain_urdf, states
-from timing import arguments, keep, per_call
+from timing import keep, parser, per_call
 
 import robot_dynamics as rd
 
@@ -30,7 +30,7 @@ AGREEMENT = 1e-9
 
 
 def main() -> None:
-    options = arguments(__doc__, "array_libraries")
+    options = parser(__doc__).parse_args()
     keep(options.json, {str(n): measured(n) for n in JOINTS})
 
 

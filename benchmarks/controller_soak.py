@@ -34,8 +34,7 @@ from typing import Any
 
 import numpy as np
 from controller import Motion, managed
-from node_latency import cpu_seconds
-from soak import resident
+from node_latency import cpu_seconds, resident
 
 import robot_dynamics as rd
 from robot_dynamics.app.demo.managed import LAWS, RATE, ManagedRobot, built, check_sourced

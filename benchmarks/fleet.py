@@ -11,7 +11,6 @@ on the same cores. Each row is the fastest of three runs.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
@@ -22,6 +21,8 @@ from pathlib import Path
 
 import numpy as np
 from distributed import LocalCluster
+from robots import measured
+from timing import parser
 
 import robot_dynamics as rd
 from robot_dynamics.identification.fleet import fleet_at
@@ -38,17 +39,10 @@ REPEATS = 3
 
 def record(path: Path, mechanism: rd.Mechanism, duration: float, seed: int) -> None:
     """A CSV of a moving robot with noise on its torques."""
-    rng = np.random.default_rng(seed)
-    n, names = len(mechanism.joint_names), mechanism.joint_names
-    t = np.arange(round(duration * RATE))[:, None] / RATE
-    w = 2 * np.pi * np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    a, b = rng.normal(0, 0.4, (2, len(w), n))
-    s, c = np.sin(t * w), np.cos(t * w)
-    q, qd, qdd = s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
-    tau = rd.InverseDynamics(mechanism)(q, qd, qdd)
-    tau += 0.02 * np.sqrt((tau**2).mean(axis=0)) * rng.normal(size=tau.shape)
+    names = mechanism.joint_names
+    t, *columns = measured(mechanism, duration, RATE, np.random.default_rng(seed))
     header = ["time", *(f"{x}/{f}" for f in ("position", "velocity", "effort") for x in names)]
-    table = np.hstack([t, q, qd, tau])
+    table = np.hstack([t[:, None], *columns])
     np.savetxt(path, table, delimiter=",", header=",".join(header), comments="", fmt="%.9g")
 
 
@@ -116,14 +110,11 @@ def seconds_to_reduce(work: Work, paths: list[Path], workers: int, dask: bool) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--recordings", type=int, nargs="+", default=[4, 8, 16])
-    parser.add_argument("--duration", type=float, default=20.0, help="s of each recording")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    reader = parser(__doc__)
+    reader.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    reader.add_argument("--recordings", type=int, nargs="+", default=[4, 8, 16])
+    reader.add_argument("--duration", type=float, default=20.0, help="s of each recording")
+    options = reader.parse_args()
     mechanism = rd.load(ROBOT)
     work = Work(mechanism, None, {}, {}, None, None, 1 / 3, None)
     results = []

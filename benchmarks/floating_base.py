@@ -25,7 +25,7 @@ STATES = 1000
 
 
 def main() -> None:
-    reader = parser(__doc__, "floating_base")
+    reader = parser(__doc__)
     reader.add_argument("robots", nargs="*", default=ROBOTS)
     options = reader.parse_args()
     results: dict[str, Any] = {}

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 from robots import chain, states
-from timing import arguments, keep, per_call
+from timing import keep, parser, per_call
 
 import robot_dynamics as rd
+from robot_dynamics.app.plots import figure
 from robot_dynamics.codegen.recorder import Program, record
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.formulations.equations import Equations
@@ -39,7 +40,7 @@ PUBLISHED = {
 
 
 def main() -> None:
-    options = arguments(__doc__, "formulations")
+    options = parser(__doc__, draws=True).parse_args()
     results: dict[str, Any] = {"operations": {}, "seconds": {}, "exponents": {}}
     for name in FORMULATIONS:
         counts, times = {}, {}
@@ -105,12 +106,7 @@ def customised() -> dict[str, Any]:
 
 
 def draw(results: dict[str, Any], path: Any) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+    drawing, (axes,) = figure(1, 2, width=11, height=4.5)
     for axis, what, label in zip(
         axes, ("operations", "seconds"), ("operations", "µs a call from Python"), strict=True
     ):
@@ -127,7 +123,7 @@ def draw(results: dict[str, Any], path: Any) -> None:
         axis.set_ylabel(label)
         axis.grid(alpha=0.3)
         axis.legend()
-    figure.savefig(path, dpi=120)
+    drawing.savefig(path, dpi=120)
     print(f"drawn: {path}")
 
 

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from robots import measured
 
 import robot_dynamics as rd
+from robot_dynamics.app.demo.identified import write_bag
 from robot_dynamics.app.identification_report import write
 from robot_dynamics.identification import identify
 from robot_dynamics.identification.files import save
@@ -38,36 +40,13 @@ def description(joints: int) -> str:
 
 
 def record(path: Path, urdf: str, duration: float, rate: float) -> None:
-    """A bag of JointState messages, by rosbags."""
-    from rosbags.rosbag2 import StoragePlugin, Writer
-    from rosbags.typesys import Stores, get_typestore
-
+    """A bag of JointState messages."""
     mechanism = rd.load(urdf)
-    n = len(mechanism.joint_names)
     rng = np.random.default_rng(0)
-    t = np.arange(round(duration * rate)) / rate
-    w = 2 * np.pi * np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    a, b = rng.normal(0, 0.4, (2, len(w), n))
-    s, c = np.sin(t[:, None] * w), np.cos(t[:, None] * w)
-    q, qd, qdd = s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
-    tau = rd.InverseDynamics(mechanism)(q, qd, qdd)
-    tau += 0.02 * np.sqrt((tau**2).mean(axis=0)) * rng.normal(size=tau.shape)
+    t, q, qd, tau = measured(mechanism, duration, rate, rng)
     q = q + 1e-5 * rng.normal(size=q.shape)
     qd = qd + 1e-3 * rng.normal(size=q.shape)
-    store = get_typestore(Stores.LATEST)
-    State = store.types["sensor_msgs/msg/JointState"]
-    Header = store.types["std_msgs/msg/Header"]
-    Time = store.types["builtin_interfaces/msg/Time"]
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        topic = writer.add_connection("/joint_states", State.__msgtype__, typestore=store)
-        for k in range(len(t)):
-            ns = 1_000_000_000 + round(1e9 * t[k])
-            stamp = Time(sec=ns // 10**9, nanosec=ns % 10**9)
-            message = State(
-                header=Header(stamp=stamp, frame_id=""), name=list(mechanism.joint_names),
-                position=q[k], velocity=qd[k], effort=tau[k],
-            )  # fmt: skip
-            writer.write(topic, ns, store.serialize_cdr(message, State.__msgtype__))
+    write_bag(path, mechanism.joint_names, t, q, qd, tau)
 
 
 def main() -> int:

@@ -18,7 +18,6 @@ millimetres; the largest difference of the identified robot's torques, relative.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import warnings
@@ -28,7 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from robots import sines
 from scipy.linalg import eigh
+from timing import parser
 
 import robot_dynamics as rd
 from robot_dynamics.identification import Identification, Recording, Stream, identify
@@ -108,8 +109,7 @@ def motion(seed: int, duration: float = 12.0, speed: float = 1.0) -> tuple[np.nd
     t = np.arange(round(100 * duration)) / 100
     w = 2 * np.pi * 0.12 * speed * np.arange(1, 6)
     a, b = rng.normal(0, 0.35, (2, 5, JOINTS))
-    s, c = np.sin(t[:, None] * w), np.cos(t[:, None] * w)
-    return t, s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
+    return t, *sines(t, w, a, b)
 
 
 def level(mechanism: Mechanism, seed: int) -> np.ndarray:
@@ -247,12 +247,9 @@ def quietly(function: Callable[[], Identification]) -> Identification:
 
 def main() -> None:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    reader = parser(__doc__)
+    reader.add_argument("--runs", type=int, default=100)
+    options = reader.parse_args()
     results: dict[str, Any] = {"invariance": invariance()}
     for name, difference in results["invariance"].items():
         print(f"{name:12} {difference:.1e} {'holds' if difference <= 1e-9 else 'FAILS'}")

@@ -21,7 +21,6 @@ as that many times as heavy, as placeholders are; least squares does not read ma
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
@@ -34,6 +33,7 @@ from typing import Any
 import numpy as np
 from identification_methods import Case, best_least_squares, described, figaroh, ours
 from simulated_logs import LOGS, make
+from timing import parser
 
 WORST = 1.1
 MEAN = 0.95
@@ -113,27 +113,24 @@ def show(found: dict[str, Any]) -> None:
 
 def main() -> None:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
-    parser.add_argument(
+    reader = parser(__doc__)
+    reader.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
+    reader.add_argument(
         "--simulated", nargs="*", type=int, metavar="N",
         help=f"make logs of simulated robots: these of 1 to {len(LOGS)}, or all",
     )  # fmt: skip
-    parser.add_argument(
+    reader.add_argument(
         "--turned", action="store_true",
         help="let each recording of a folder judge once, fitting to the others",
     )  # fmt: skip
-    parser.add_argument(
+    reader.add_argument(
         "--masses",
         type=float,
         metavar="FACTOR",
         help="multiply the described bodies of each FOLDER",
     )
-    parser.add_argument("--without-figaroh", action="store_true")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    reader.add_argument("--without-figaroh", action="store_true")
+    options = reader.parse_args()
     results = []
     with tempfile.TemporaryDirectory() as folder:
         cases = [Case.of(each) for each in options.folders]

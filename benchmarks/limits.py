@@ -74,13 +74,17 @@ def empty_call() -> Callable[..., None]:
 @lru_cache
 def operations_a_second() -> float:
     """Additions of float64 that one core does, many at a time and none waiting for another."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "peak.so")
-        path.write_bytes(compiler.find().shared_library([PEAK], ["-O2"]))
-        library = ctypes.CDLL(str(path))
+    library = linked(compiler.find().shared_library([PEAK], ["-O2"]))
     library.kernel.argtypes, library.kernel.restype = [ctypes.c_double] * 2, ctypes.c_double
     seconds = per_call(lambda: library.kernel(1.0, 1e-3))["typical"]
     return CHAINS * ROUNDS * library.width() / seconds
+
+
+def linked(content: bytes) -> ctypes.CDLL:
+    """A shared library from the bytes of its file."""
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        Path(file.name).write_bytes(content)
+        return ctypes.CDLL(file.name)
 
 
 def _loaded(name: str, content: bytes) -> Any:

@@ -30,7 +30,7 @@ LEFT_OUT = ("jnt_stiffness", "body_gravcomp", "dof_frictionloss", "tendon_stiffn
 
 
 def main() -> None:
-    reader = parser(__doc__, "mjcf")
+    reader = parser(__doc__)
     reader.add_argument("places", nargs="+", type=Path)
     options = reader.parse_args()
     results: dict[str, Any] = {}

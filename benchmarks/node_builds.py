@@ -22,22 +22,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from node_latency import PATIENCE, ROOT, Asker, running
+from node_latency import PATIENCE, ROOT, Asker, resident, running
+from robots import chain_urdf
 
 RATE = 500.0
 """Hz"""
-
-
-def chain(joints: int) -> str:
-    """A URDF of a chain that is crooked everywhere."""
-    links = "".join(
-        f'<link name="l{k}"><inertial><origin xyz="0.1 0 {k}"/><mass value="1"/><inertia ixx="1" '
-        f'iyy="1" izz="1" ixy="0.1" ixz="0" iyz="0"/></inertial></link><joint name="j{k}" '
-        f'type="continuous"><parent link="{f"l{k - 1}" if k else "world"}"/><child link="l{k}"/>'
-        '<origin xyz="0.1 0.2 0.3" rpy="1 2 3"/></joint>'
-        for k in range(joints)
-    )
-    return f'<robot name="chain"><link name="world"/>{links}</robot>'
 
 
 class Client:
@@ -119,12 +108,6 @@ class Client:
         }
 
 
-def resident(pid: int) -> int:
-    """Bytes of memory."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def measure(text: str, seconds: float) -> list[dict[str, Any]]:
     """The phases, one after the other."""
     import rclpy
@@ -152,11 +135,11 @@ def measure(text: str, seconds: float) -> list[dict[str, Any]]:
             ),
             (
                 "a chain of 40 joints, given up half-way",
-                forever(lambda k: client.describe(chain(40) if k % 2 else text + " " * k)),
+                forever(lambda k: client.describe(chain_urdf(40) if k % 2 else text + " " * k)),
             ),
             (
                 "100,000 links, refused",
-                forever(lambda k: client.describe(chain(0) + "<link/>" * 100_000 + " " * k)),
+                forever(lambda k: client.describe(chain_urdf(0) + "<link/>" * 100_000 + " " * k)),
             ),
             ("nothing is built, again", iter(())),
         ]

@@ -127,6 +127,12 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def resident(pid: int) -> int:
+    """Bytes of memory."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def measure(description: str, seconds: float) -> list[dict[str, Any]]:
     """Results by rate: the echo's, then the node's."""
     import rclpy

@@ -130,15 +130,17 @@ class Robots:
             new[name] = value + by * size
         return replace(self, **new)
 
+    def each(self, change: Callable[[np.ndarray], np.ndarray]) -> Robots:
+        """With all numbers changed in the same way."""
+        return Robots(**{x.name: change(getattr(self, x.name)) for x in fields(self)})
+
     def over(self, *shape: int) -> Robots:
         """As many of them."""
-        values = {x.name: getattr(self, x.name) for x in fields(self)}
-        return Robots(**{k: np.broadcast_to(v, (*shape, *v.shape)) for k, v in values.items()})
+        return self.each(lambda value: np.broadcast_to(value, (*shape, *value.shape)))
 
     def along(self) -> Robots:
         """An axis for the states of each robot, behind that of the robots."""
-        values = {x.name: getattr(self, x.name) for x in fields(self)}
-        return Robots(**{k: v[:, None] for k, v in values.items()})
+        return self.each(lambda value: value[:, None])
 
     # --- where it is ---------------------------------------------------------------------
 
@@ -356,7 +358,7 @@ def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    options = parser(__doc__, "passive sensors")
+    options = parser(__doc__, draws=True)
     options.add_argument("--robots", type=int, default=200, help="how many, at least 4")
     options.add_argument(
         "--fastest",
@@ -466,8 +468,7 @@ def drawn(count: int, fastest: float, rng: np.random.Generator) -> tuple[Robots,
     sound = np.flatnonzero(reached & (np.abs(T).max(axis=(1, 2, 3)) <= fastest))[:count]
     if len(sound) < count:
         sys.exit(f"{len(sound)} of {count} robots stay away from singularities")
-    values = {x.name: getattr(true, x.name)[sound] for x in fields(true)}
-    return Robots(**values), X[sound], Xd[sound], Xdd[sound]
+    return true.each(lambda value: value[sound]), X[sound], Xd[sound], Xdd[sound]
 
 
 def computed(

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from robots import chain_urdf, states
-from timing import arguments, in_new_process, keep, per_call
+from timing import in_new_process, keep, parser, per_call
 
 import robot_dynamics as rd
+from robot_dynamics.app.plots import figure
 from robot_dynamics.codegen import c_kernels, compiler
 from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.equations import TERMS
@@ -27,12 +28,10 @@ FRESH = (7, 48)
 STEPS = ("load", "derive", "record", "print", "compile")
 
 READY = """
-import sys, time
-start = time.perf_counter()
+import time
 import robot_dynamics as rd
 rd.InverseDynamics
-imported = time.perf_counter()
-mechanism = rd.load(sys.argv[1] if len(sys.argv) > 1 else {file!r})
+mechanism = rd.load({file!r})
 start = time.perf_counter()
 dynamics = rd.InverseDynamics(mechanism)
 dynamics({zeros}, {zeros}, {zeros})
@@ -48,7 +47,7 @@ print(time.perf_counter() - start)
 
 
 def main() -> None:
-    options = arguments(__doc__, "preparation")
+    options = parser(__doc__, draws=True).parse_args()
     results: dict[str, Any] = {"steps": {}, "fresh": {}}
     print("joints  operations  " + "".join(f"{step:>9}" for step in STEPS) + "  ms;  call, µs")
     for n in JOINTS:
@@ -108,12 +107,7 @@ def fresh(n: int) -> dict[str, float]:
 
 
 def draw(results: dict[str, Any], path: Any) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    drawing, ((axis,),) = figure(1, 1, width=7, height=4.5)
     for step in (*STEPS, "call"):
         axis.loglog(JOINTS, [results["steps"][str(n)][step] for n in JOINTS], "o-", label=step)
     axis.set_xticks(JOINTS, [str(n) for n in JOINTS])
@@ -123,7 +117,7 @@ def draw(results: dict[str, Any], path: Any) -> None:
     axis.set_title("Getting ready, and one call")
     axis.grid(alpha=0.3)
     axis.legend()
-    figure.savefig(path, dpi=120)
+    drawing.savefig(path, dpi=120)
     print(f"drawn: {path}")
 
 

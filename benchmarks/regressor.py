@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 from libraries import revolute
 from robots import chain, chain_urdf, states
-from timing import arguments, keep, once
+from timing import keep, once, parser
 
 import robot_dynamics as rd
 
@@ -23,7 +23,7 @@ AGREEMENT = 1e-9
 
 
 def main() -> None:
-    options = arguments(__doc__, "regressor")
+    options = parser(__doc__).parse_args()
     dynamics = rd.InverseDynamics(
         chain(JOINTS), threads=1, terms=["inertia", "coriolis", "gravity", "rotors"]
     )

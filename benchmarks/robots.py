@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots for the benchmarks: random chains by seed, as a `Mechanism` and as the same URDF."""
+"""Robots for the benchmarks: random chains by seed, as a `Mechanism` and as the same URDF; how they
+move."""
 
 from __future__ import annotations
 
@@ -40,6 +41,27 @@ def states(joints: int, count: int | None = None, seed: int = 1) -> list[np.ndar
     rng = np.random.default_rng(seed)
     shape = (joints,) if count is None else (count, joints)
     return [rng.uniform(-1, 1, shape) for _ in range(3)]
+
+
+def sines(
+    t: np.ndarray, w: np.ndarray, a: np.ndarray, b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, qd, qdd (k, n) at times (k,), s: Σ a sin wt + b cos wt; w (l,), rad/s, a and b (l, n)."""
+    s, c = np.sin(t[:, None] * w), np.cos(t[:, None] * w)
+    return s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
+
+
+def measured(
+    mechanism: rd.Mechanism, duration: float, rate: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """t, q, qd, tau of a robot that moves by five harmonics; 2 % of the torques are noise."""
+    t = np.arange(round(duration * rate)) / rate
+    w = 2 * np.pi * np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    a, b = rng.normal(0, 0.4, (2, len(w), len(mechanism.joint_names)))
+    q, qd, qdd = sines(t, w, a, b)
+    tau = rd.InverseDynamics(mechanism)(q, qd, qdd)
+    tau += 0.02 * np.sqrt((tau**2).mean(axis=0)) * rng.normal(size=tau.shape)
+    return t, q, qd, tau
 
 
 def _text(values: object) -> str:

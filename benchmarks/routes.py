@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from limits import linked
 from robots import chain, states
-from timing import arguments, keep, per_call
+from timing import keep, parser, per_call
 
 import robot_dynamics as rd
+from robot_dynamics.app.plots import figure
 from robot_dynamics.codegen import Kernel, c_kernels, compiler, python_code
 from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.equations import TERMS
@@ -29,7 +31,7 @@ AGREEMENT = 1e-12
 
 
 def main() -> None:
-    options = arguments(__doc__, "routes")
+    options = parser(__doc__, draws=True).parse_args()
     model = OpenChain(chain(N), "newton_euler", "full", TERMS)
     function, parameters = model.function("torques"), model.parameters
     q, qd, qdd = states(N)
@@ -59,7 +61,7 @@ def extension(function: Any, parameters: np.ndarray) -> Callable[..., Any]:
 
 
 def through_ctypes(function: Any, parameters: np.ndarray) -> Callable[..., Any]:
-    library = _library(function)
+    library = linked(_built(function))
 
     def call(*states: np.ndarray) -> np.ndarray:
         out = np.empty(N)
@@ -118,12 +120,6 @@ def _built(function: Any) -> bytes:
     return compiler.find().shared_library(c_kernels.single_files(function.record()), ("-O2",))
 
 
-def _library(function: Any) -> ctypes.CDLL:
-    with tempfile.NamedTemporaryFile(suffix=".so") as file:
-        Path(file.name).write_bytes(_built(function))
-        return ctypes.CDLL(file.name)
-
-
 ROUTES = {
     "C, our extension module (taken)": extension,
     "C, ctypes (without Python.h)": through_ctypes,
@@ -134,12 +130,7 @@ ROUTES = {
 
 
 def draw(results: dict[str, Any], path: Any) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(8, 3), layout="constrained")
+    drawing, ((axis,),) = figure(1, 1, width=8, height=3)
     values = [each["typical"] * 1e6 for each in results.values()]
     bars = axis.barh(list(results), values)
     axis.bar_label(bars, fmt="%.3g", padding=3)
@@ -147,7 +138,7 @@ def draw(results: dict[str, Any], path: Any) -> None:
     axis.set_xlim(right=max(values) * 3)
     axis.invert_yaxis()
     axis.set_xlabel(f"µs a call, {N} joints")
-    figure.savefig(path, dpi=120)
+    drawing.savefig(path, dpi=120)
     print(f"drawn: {path}")
 
 

@@ -50,7 +50,7 @@ SINGLE = 2_000
 
 
 def main() -> None:
-    asked = parser(__doc__, "sensed_states")
+    asked = parser(__doc__)
     asked.add_argument("--states", type=int, default=1_000_000, help="how many in one call")
     options = asked.parse_args()
     results: dict[str, Any] = {}

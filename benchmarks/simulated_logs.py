@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from identification_methods import Case, Truth
+from robots import sines
 
 DURATION = 24.0
 """s of each log"""
@@ -103,20 +104,11 @@ def urdf(masses: np.ndarray) -> str:
     return "".join([*parts, "</robot>"])
 
 
-def sines(rng: np.random.Generator) -> Motion:
+def harmonics(rng: np.random.Generator) -> Motion:
     """Five harmonics of 0.1 Hz."""
     w = 2 * np.pi * np.arange(1, 6) * 0.1
     a, b = rng.normal(0, 0.25, (2, len(w), JOINTS))
-
-    def motion(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        s, c = np.sin(t[:, None] * w), np.cos(t[:, None] * w)
-        return (
-            s @ a + c @ b,
-            (c * w) @ a - (s * w) @ b,
-            -(s * w**2) @ a - (c * w**2) @ b,
-        )
-
-    return motion
+    return lambda t: sines(t, w, a, b)
 
 
 def points(rng: np.random.Generator) -> Motion:
@@ -198,7 +190,7 @@ def make(folder: Path, seed: int = 0, logs: tuple[Log, ...] = LOGS) -> list[Case
         constants = 1 + CURRENT_ERROR * rng.uniform(-1, 1, JOINTS)
         paths, truth = [], None
         for name in ("fit", "validate"):
-            motion = points(rng) if log.points else sines(rng)
+            motion = points(rng) if log.points else harmonics(rng)
             step = 1e-3 if log.rate <= 1000 else 1 / log.rate
             times, truth = robot.moved(motion, step)
             paths.append(str(place / f"{name}.csv"))

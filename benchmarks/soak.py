@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from node_latency import ROOT, resident
 
 import robot_dynamics as rd
 
-ROOT = Path(__file__).resolve().parents[1]
 ROBOTS = {  # where the motors swing about, and parameters of the node
     "polar": ({"theta1": 0.3, "d2": 0.5}, {}),
     "rrr": (
@@ -171,12 +171,6 @@ class Soak:
         self.executor.shutdown()
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
-
-
-def resident(pid: int) -> int:
-    """Bytes."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def soak(robot: str, rate: float, seconds: float, warm_up: float) -> dict[str, Any]:

@@ -18,9 +18,10 @@ import numpy as np
 from libraries import LIBRARIES, revolute
 from limits import empty_call, operations_a_second
 from robots import chain, chain_urdf, states
-from timing import arguments, keep, per_call
+from timing import keep, parser, per_call
 
 import robot_dynamics as rd
+from robot_dynamics.app.plots import figure
 from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.equations import TERMS
 
@@ -35,7 +36,7 @@ AGREEMENT = 1e-9
 
 
 def main() -> None:
-    options = arguments(__doc__, "speed")
+    options = parser(__doc__, draws=True).parse_args()
     results: dict[str, Any] = {"call": {}, "batch": {}}
     for n in JOINTS:
         results["call"][str(n)] = calls(n)
@@ -148,12 +149,7 @@ def pinocchio_batch(
 
 
 def draw(results: dict[str, Any], path: Any) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(JOINTS), figsize=(11, 4), layout="constrained")
+    drawing, (axes,) = figure(1, len(JOINTS), width=11, height=4)
     for axis, n in zip(axes, JOINTS, strict=True):
         times = results["call"][str(n)]
         names = sorted(times, key=lambda name: times[name]["typical"], reverse=True)
@@ -166,7 +162,7 @@ def draw(results: dict[str, Any], path: Any) -> None:
         axis.set_xlim(right=max(values) * 12)
         axis.set_xlabel("µs a call from Python")
         axis.set_title(f"{n} joints (blue: robot_dynamics)")
-    figure.savefig(path, dpi=120)
+    drawing.savefig(path, dpi=120)
     print(f"drawn: {path}")
 
 

@@ -79,18 +79,15 @@ def machine() -> dict[str, Any]:
     }
 
 
-def arguments(description: str | None, name: str) -> argparse.Namespace:
-    """--json and --picture, where the results go."""
-    return parser(description, name).parse_args()
-
-
-def parser(description: str | None, name: str) -> argparse.ArgumentParser:
-    """The same, to which more may be added."""
+def parser(description: str | None, *, draws: bool = False) -> argparse.ArgumentParser:
+    """--json, and for a benchmark that draws its numbers --picture: where the results go."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    name = Path(made.prog).stem
     made.add_argument("--json", type=Path, help=f"write the numbers, e.g. {name}.json")
-    made.add_argument("--picture", type=Path, help=f"draw them, e.g. {name}.png")
+    if draws:
+        made.add_argument("--picture", type=Path, help=f"draw them, e.g. {name}.png")
     return made
 
 

@@ -341,6 +341,7 @@ def _page(
             (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
             (f"{told.condition:.3g}", "condition number of the regressor"),
         ]
+    cutoffs = [f"{source}: {_filtered(cutoff)}" for source, cutoff in result.cutoffs.items()]
     half = [(each.series["high"] - each.series["low"]) / 2 for each in shown]
     body = [
         *_head(result.mechanism.name, result.fitted.duration, result.errors, *more),
@@ -386,7 +387,7 @@ def _page(
         f"{_parameter_table(result)}</details>",
         "<h2>The recordings</h2>",
         "<ul>",
-        *(f"<li>{escape(note)}</li>" for note in _recordings(result)),
+        *(f"<li>{escape(note)}</li>" for note in (*cutoffs, *result.notes)),
         "</ul>",
     ]
     body += [*(_zeros(opened) if opened else ()), *_filters(result)]
@@ -484,16 +485,12 @@ def _filter_chart(
         "cut-off frequency (log2 of Hz)", "error / smallest error",
         [] if cutoff is None else [(np.log2(cutoff) - 0.05, np.log2(cutoff) + 0.05)],
     )  # fmt: skip
-    chosen = "not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz (shaded)"
-    return chart, f"{source}: {chosen}; errors above 3 are drawn at 3."
+    shaded = "" if cutoff is None else " (shaded)"
+    return chart, f"{source}: {_filtered(cutoff)}{shaded}; errors above 3 are drawn at 3."
 
 
-def _recordings(result: Identification | ClosedIdentification) -> list[str]:
-    cutoffs = [
-        f"{source}: " + ("not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz")
-        for source, cutoff in result.cutoffs.items()
-    ]
-    return [*cutoffs, *result.notes]
+def _filtered(cutoff: float | None) -> str:
+    return "not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz"
 
 
 def _error_table(errors: Errors, wide: Floats) -> str:
@@ -562,17 +559,19 @@ def _replay_charts(replay: Replay, j: int) -> tuple[Chart, Chart]:
     return torques, Chart(f"{name}: terms over time", by_term, "time (s)", "N·m or N")
 
 
+def replay_rows(replay: Replay, head: str = "") -> list[list[str]]:
+    """A table of each model's errors, with one row per joint under this heading."""
+    errors = np.transpose(replay.relative)
+    rows = [[joint, *map(percent, row)] for joint, row in zip(replay.joints, errors, strict=True)]
+    return [[head, *replay.labels], *rows]
+
+
 def _replay_table(replay: Replay) -> str:
-    rows = [["joint", *replay.labels]]
-    rows += [
-        [joint, *(percent(errors[j]) for errors in replay.relative)]
-        for j, joint in enumerate(replay.joints)
-    ]
     notes = "".join(f"<li>{escape(note)}</li>" for note in replay.notes)
     return (
         "<p>Root mean square of the measured minus the modelled torque, relative to that of the "
         f"measured torque, on {replay.duration:.3g} s.</p>"
-        f"{page_table(rows)}<ul>{notes}</ul>"
+        f"{page_table(replay_rows(replay, 'joint'))}<ul>{notes}</ul>"
     )
 
 

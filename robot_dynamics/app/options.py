@@ -60,13 +60,12 @@ def several(name: str, metavar: str, help: str, **more: Any) -> Decorator:
 rotors_option = click.option(
     "--rotors", type=click.Choice(ROTOR_MODELS), default="full", show_default=True
 )
-terms_option = click.option(
+terms_option = several(
     "--terms",
-    cls=Several,
+    "TERM...",
+    f"Which terms to compute, of {', '.join(TERMS)} (default: all).",
     type=click.Choice(TERMS),
     default=TERMS,
-    metavar="TERM...",
-    help=f"Which terms to compute, of {', '.join(TERMS)} (default: all).",
 )
 
 
@@ -97,7 +96,7 @@ def one_a_joint(name: str, help: str) -> Decorator:
         name: the option's name without dashes.
         help: its help text.
     """
-    return click.option(f"--{name}", cls=Several, metavar="X...", help=help)
+    return several(f"--{name}", "X...", help)
 
 
 def _same(value: Any) -> Any:
@@ -201,29 +200,27 @@ def pairs(
     return found
 
 
-def numbers_by_joint(option: str) -> Callable[[Sequence[str]], dict[str, float]]:
-    """A parser of entries of the form JOINT:NUMBER.
-
-    It raises InputError if an entry has another form, or a joint appears twice.
+def numbers_by_joint(option: str, entries: Sequence[str]) -> dict[str, float]:
+    """Numbers by joint, from entries of the form JOINT:NUMBER.
 
     Args:
         option: its name, for errors.
+        entries: the option's values.
+
+    Raises:
+        InputError: an entry has another form, or a joint appears twice.
     """
-
-    def numbers(entries: Sequence[str]) -> dict[str, float]:
-        found = {}
-        for joint, text in pairs(entries, option, "JOINT:NUMBER").items():
-            try:
-                found[joint] = float(text)
-            except ValueError:
-                raise wrong(InputError, f"{option} {joint}", text, "a number") from None
-        return found
-
-    return numbers
+    found = {}
+    for joint, text in pairs(entries, option, "JOINT:NUMBER").items():
+        try:
+            found[joint] = float(text)
+        except ValueError:
+            raise wrong(InputError, f"{option} {joint}", text, "a number") from None
+    return found
 
 
-factors = numbers_by_joint("--effort-scale")
-offsets = numbers_by_joint("--position-offset")
+factors = functools.partial(numbers_by_joint, "--effort-scale")
+offsets = functools.partial(numbers_by_joint, "--position-offset")
 
 
 def _reading(cutoff: str, *own: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
@@ -241,16 +238,13 @@ def _reading(cutoff: str, *own: Decorator, **parsers: Callable[[Any], Any]) -> D
             "--topic",
             help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states).",
         ),
-        click.option(
+        several(
             "--rename",
-            cls=Several,
-            metavar="OLD:NEW...",
-            help="Rename a joint, or a prefix that several share, from OLD as recorded to NEW as "
+            "OLD:NEW...",
+            "Rename a joint, or a prefix that several share, from OLD as recorded to NEW as "
             "described.",
         ),
-        click.option(
-            "--cutoff", type=float, metavar="HZ", help=f"Cutoff frequency of the filter {cutoff}."
-        ),
+        number("--cutoff", "HZ", f"Cutoff frequency of the filter {cutoff}."),
         **parsers,
         topic=_same,
         rename=pairs,
@@ -260,17 +254,15 @@ def _reading(cutoff: str, *own: Decorator, **parsers: Callable[[Any], Any]) -> D
 
 recordings = _reading(
     "(default: the one whose fit predicts torques best)",
-    click.option(
+    several(
         "--effort-scale",
-        cls=Several,
-        metavar="JOINT:FACTOR...",
-        help="Factor that converts a joint's efforts to N·m or N, such as a torque constant.",
+        "JOINT:FACTOR...",
+        "Factor that converts a joint's efforts to N·m or N, such as a torque constant.",
     ),
-    click.option(
+    several(
         "--position-offset",
-        cls=Several,
-        metavar="JOINT:OFFSET...",
-        help="Encoder offset in rad or m, added to the joint's positions.",
+        "JOINT:OFFSET...",
+        "Encoder offset in rad or m, added to the joint's positions.",
     ),
     effort_scale=factors,
     position_offset=offsets,
@@ -285,12 +277,7 @@ motor_efforts = flag(
 
 motions = _reading(
     "for a recorded motion",
-    click.option(
-        "--step",
-        type=float,
-        metavar="S",
-        help="Time between the samples of a trajectory (default: 0.01).",
-    ),
+    number("--step", "S", "Time between the samples of a trajectory (default: 0.01)."),
     step=_same,
 )
 """The argument `reading` of `drives.states`: how a motion is read"""

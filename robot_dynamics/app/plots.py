@@ -211,9 +211,14 @@ def tracking(
         axes[-1, column].set_xlim(0.0, tracks[0].time[-1])
     _legend(drawing, tracks)
     drawing.align_ylabels(axes)
+    _entitle(drawing, title, subtitle)
+    return save(drawing, path)
+
+
+def _entitle(drawing: Any, title: str, subtitle: str) -> None:
+    """Write a title, and the conditions below it."""
     drawing.suptitle(f"{title}\n", x=0.01, ha="left", fontsize=13.0, fontweight="bold")
     drawing.text(0.01, 1 - 0.36 / drawing.get_figheight(), subtitle, color=GREY, va="top")
-    return save(drawing, path)
 
 
 def _label_rms(axes: Any, errors: Sequence[float]) -> None:
@@ -381,14 +386,11 @@ def excitation(path: Path, found: ExcitingMotion) -> Path:
     axes[0, 0].set_ylim(-1.15, 1.15)
     axes[0, 0].set_xlim(0.0, motion.duration)
     before, after = found.before, found.after
-    drawing.suptitle(
-        f"{found.mechanism.name}: exciting motion, as fractions of the limits (grey)\n",
-        x=0.01, ha="left", fontsize=13.0, fontweight="bold",
-    )  # fmt: skip
+    title = f"{found.mechanism.name}: exciting motion, as fractions of the limits (grey)"
     words = (
         f"condition number {after.condition:.3g}, {after.excited} of {after.parameters} "
         f"parameters excited; baseline (one sine per joint): {before.condition:.3g}, "
         f"{before.excited}"
     )
-    drawing.text(0.01, 1 - 0.36 / drawing.get_figheight(), words, color=GREY, va="top")
+    _entitle(drawing, title, words)
     return save(drawing, path)

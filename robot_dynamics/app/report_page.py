@@ -144,12 +144,9 @@ class Chart:
     """The area between these lines is shaded in the colour of the first one"""
 
     @cached_property
+    @plots.style()
     def svg(self) -> str:
         """The chart as an SVG element."""
-        return self._drawn()
-
-    @plots.style()
-    def _drawn(self) -> str:
         drawing, axis = axes(HEIGHT, self.across, self.up)
         for line in self.lines:
             if line.dots:

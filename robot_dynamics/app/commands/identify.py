@@ -14,7 +14,7 @@ from ...mechanism import Inertial
 from ...mechanism.mechanism import body_from
 from ...outputs import Output
 from ..command import Command, Progress
-from ..options import flag, motor_efforts, path, recordings, several
+from ..options import flag, motor_efforts, number, path, recordings, several
 from ..tables import percent, table
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ NOT_BETTER = 3
     f"Exit with code {NOT_BETTER} if the description fits better than the identified model (its "
     "bodies are then kept).",
 )
-@click.option(
+@number(
     "--workers",
+    "N",
+    "Number of processes of this machine that share the recordings (default: one).",
     type=int,
-    metavar="N",
-    help="Number of processes of this machine that share the recordings (default: one).",
 )
 @click.option(
     "--scheduler",
@@ -193,14 +193,12 @@ def _text(result: Identification | ClosedIdentification, files: Sequence[Path]) 
 
 def _excitation(result: Identification | ClosedIdentification) -> list[str]:
     told = getattr(result, "excitation", None)
-    return (
-        []
-        if told is None
-        else [
-            f"the motion determined {told.told:.0f} of {told.identifiable} identifiable parameters "
-            f"(condition number {told.condition:.3g})"
-        ]
-    )
+    if told is None:
+        return []
+    return [
+        f"the motion determined {told.told:.0f} of {told.identifiable} identifiable parameters "
+        f"(condition number {told.condition:.3g})"
+    ]
 
 
 def _rows(errors: Errors) -> list[list[str]]:

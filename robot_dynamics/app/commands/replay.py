@@ -12,7 +12,7 @@ import click
 from ...outputs import FILES, JOINTS, NOTES, NULLABLE, NUMBER, TEXT, Output, record
 from ..command import Command, Progress
 from ..options import motor_efforts, path, recordings
-from ..tables import percent, table
+from ..tables import table
 
 OUTPUT = record(
     joints=JOINTS,
@@ -51,7 +51,7 @@ def command(
     from ...description.files import check_writable
     from ...identification.replay import replay
     from ...identification.unknowns import match
-    from ..identification_report import write_replay
+    from ..identification_report import replay_rows, write_replay
 
     check_writable(Path(out))
     progress = Progress()
@@ -61,12 +61,9 @@ def command(
     if not robot.loops:
         robot, _ = match(robot, result.joints)
     written = write_replay(result, Path(out), robot)
-    rows = [["", *result.labels]]
-    for j, joint in enumerate(result.joints):
-        rows.append([joint, *(percent(errors[j]) for errors in result.relative)])
     lines = [
         f"torque errors over {result.duration:.3g} s, RMS relative to that of the torque:",
-        *table(rows),
+        *table(replay_rows(result)),
         *(f"note: {note}" for note in result.notes),
         *(f"wrote {path}" for path in written.values()),
     ]

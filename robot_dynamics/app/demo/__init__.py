@@ -31,10 +31,11 @@ def run(robot: str, *, output: str | Path | None = None) -> Output:
         BackendError: ROS, MuJoCo, matplotlib or, for CONTROLLER, ros2_control is missing, or a
             process of the demo failed.
     """
+    folder = Path("." if output is None else output)
     if robot == CONTROLLER:
         from . import controlled
 
-        return controlled.demonstrate(Path("." if output is None else output))
+        return controlled.demonstrate(folder)
     from .demonstration import demonstrate
 
-    return demonstrate(robot, Path("." if output is None else output))
+    return demonstrate(robot, folder)

@@ -74,10 +74,9 @@ def track(subject: Subject, case: Case, torques: Torques) -> Track:
         joints=subject.joints,
         period=1 / case.update_rate,
         timestep=case.timestep,
-        p_gains=subject.p_gains,
-        d_gains=subject.d_gains,
         delay=case.delay,
         start=subject.start,
+        **subject.gains,
     )
     ahead = case.lookahead * robot.period
     periods = round((motion.duration + demo.settle) / robot.period)

@@ -102,7 +102,9 @@ def numbers(subject: Subject, tracks: Sequence[Track], **more: Any) -> dict[str,
         for track in tracks
     ]
     against = _against(subject.demo.against, tracks)
-    found: dict[str, Any] = OUTPUT.read(subject, runs=runs, against=against, **more)
+    found: dict[str, Any] = OUTPUT.read(
+        subject, runs=runs, against=against, **subject.gains, **more
+    )
     return found
 
 

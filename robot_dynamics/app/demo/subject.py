@@ -55,20 +55,11 @@ class Subject:
         return [self.mechanism.joint_names.index(name) for name in self.joints]
 
     @cached_property
-    def _gains(self) -> tuple[list[float], list[float]]:
+    def gains(self) -> dict[str, list[float]]:
+        """`p_gains`, N·m/rad or N/m, and `d_gains`, N·m·s/rad or N·s/m; each joint by itself is
+        critically damped at the start."""
         p, d = pd_gains(self.dynamics, self.demo.motion.start, self.demo.bandwidth)
-        return p.tolist(), d.tolist()
-
-    @property
-    def p_gains(self) -> list[float]:
-        """The position gains, N·m/rad or N/m; each joint by itself is critically damped at the
-        start."""
-        return self._gains[0]
-
-    @property
-    def d_gains(self) -> list[float]:
-        """The velocity gains, N·m·s/rad or N·s/m."""
-        return self._gains[1]
+        return {"p_gains": p.tolist(), "d_gains": d.tolist()}
 
     def whole(self, q: ArrayLike) -> Floats:
         """The positions (…, n_all) of all `joint_names` of the mechanism, with closed loops.

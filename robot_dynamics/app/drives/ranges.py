@@ -107,13 +107,11 @@ def _range(closed: ClosedChain, k: int) -> Range:
     name = closed.driving_names[k]
     joint = closed.mechanism.joint(name)
     limits = joint.ends
-    sides = [
-        _one_way(closed, k, -1.0, limits.lower),
-        _one_way(closed, k, 1.0, limits.upper),
-    ]
-    for side in sides:
-        _refine(closed, k, side.points)
-    points = [*reversed(sides[0].points[1:]), *sides[1].points]
+    below, lower_end = _one_way(closed, k, -1.0, limits.lower)
+    above, upper_end = _one_way(closed, k, 1.0, limits.upper)
+    for side in (below, above):
+        _refine(closed, k, side)
+    points = [*reversed(below[1:]), *above]
     places = np.array([point.place for point in points])
     conditions = np.array([point.condition for point in points])
     travel = 2 * np.pi if joint.turns else None
@@ -125,7 +123,7 @@ def _range(closed: ClosedChain, k: int) -> Range:
         float(closed.home.q_a[k]),
         float(places[0]),
         float(places[-1]),
-        (sides[0].end, sides[1].end),
+        (lower_end, upper_end),
         (points[0].condition, points[-1].condition),
         tuple(_stretches(places, conditions, closed.condition_limit)),
         places,
@@ -141,30 +139,26 @@ class _Point(NamedTuple):
     condition: float
 
 
-@dataclass
-class _Side:
-    points: list[_Point]
-    end: str = ""
-
-
-def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _Side:
+def _one_way(
+    closed: ClosedChain, k: int, sign: float, limit: float | None
+) -> tuple[list[_Point], str]:
+    """The positions from home on, and the cause of the end."""
     solver, home = closed.solver, closed.home
     joint = closed.mechanism.joint(closed.driving_names[k])
     scale = float(solver.scale[k])
     start = float(home.q_a[k])
     whole = 2 * np.pi if joint.turns else 4.0 * scale
     far = start + sign * whole if limit is None else limit
-    side = _Side([_Point(start, home.q_r, float(home.condition))])
+    points = [_Point(start, home.q_r, float(home.condition))]
     if sign * (far - start) <= 0:
-        side.end = "limit"
-        return side
+        return points, "limit"
 
     def advance(reached: float, share: float) -> tuple[bool, float]:
         gone = beyond(reached, share)
         place = start * (1.0 - gone) + far * gone
-        found = _at(closed, k, place, side.points[-1].q_r)
+        found = _at(closed, k, place, points[-1].q_r)
         if found is not None:
-            side.points.append(found)
+            points.append(found)
         return found is not None, share
 
     way = abs(far - start)
@@ -173,12 +167,10 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
     )
     if reached < 1.0:
         # a dead point: the passive Jacobian loses rank
-        side.end = "singularity"
-    elif limit is not None:
-        side.end = "limit"
-    else:
-        side.end = "a whole turn" if joint.turns else "end of the search"
-    return side
+        return points, "singularity"
+    if limit is not None:
+        return points, "limit"
+    return points, "a whole turn" if joint.turns else "end of the search"
 
 
 def _refine(closed: ClosedChain, k: int, points: list[_Point]) -> None:

@@ -30,7 +30,7 @@ def strip(each: Range) -> str:
     return f"{each.name}: {low:.4g} {''.join(cells)} {high:.4g} {each.unit}"
 
 
-def chart(each: Range, motion: Floats | None = None) -> Chart:
+def chart(each: Range, motion: Floats) -> Chart:
     """A chart of the condition number over the motor's position, shaded beyond its ends.
 
     Args:
@@ -43,7 +43,7 @@ def chart(each: Range, motion: Floats | None = None) -> Chart:
         Line(each.places, each.passive_conditions, "b", "condition number of the loops"),
         Line(ends, np.full(2, each.limit), "a", f"refused beyond {each.limit:g}"),
     ]
-    if motion is not None and np.isfinite(motion).any():
+    if np.isfinite(motion).any():
         reached = np.array([np.nanmin(motion), np.nanmax(motion)])
         lines.append(Line(reached, np.full(2, 0.8), "d", "this motion"))
     beyond = ((low, each.lower), (each.upper, high))
@@ -62,7 +62,7 @@ def chart(each: Range, motion: Floats | None = None) -> Chart:
 
 
 @plots.style()
-def drawn_map(found: Map, motion: Floats | None = None) -> str:
+def drawn_map(found: Map, motion: Floats) -> str:
     """A map of the reachable positions of two motors: darker near a singularity, shaded where out
     of reach.
 
@@ -97,6 +97,5 @@ def drawn_map(found: Map, motion: Floats | None = None) -> str:
         strength = 1.0 if singular else 0.12 + 0.88 * min(near, 1.0)
         colour = light("a" if singular else "b")
         axis.add_patch(Rectangle(*cell, fc=colour, lw=0, alpha=strength, aa=False, clip_on=False))
-    if motion is not None:
-        axis.plot(*motion.T, color=light("ink"), lw=1.6, clip_on=False, scalex=False, scaley=False)
+    axis.plot(*motion.T, color=light("ink"), lw=1.6, clip_on=False, scalex=False, scaley=False)
     return themed(drawing, "chart map", f"where {' and '.join(found.names)} can be")

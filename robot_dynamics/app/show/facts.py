@@ -60,7 +60,6 @@ class Facts:
 def gathered(
     source: str,
     mechanism: Mechanism,
-    found: dict[str, Any] | None = None,
     *,
     sensed: bool = False,
     derived: int = LISTED,
@@ -70,12 +69,10 @@ def gathered(
     Args:
         source: the description's file.
         mechanism: the robot that was loaded from it.
-        found: what `survey` found in it; None: it is surveyed here.
         sensed: as in `page`.
         derived: largest number of joints for which the equations are derived; each joint adds time.
     """
-    if found is None:
-        _, found = survey(source)
+    _, found = survey(source)
     sections = {
         "checks": _checks(found),
         "tree": _tree(mechanism, found),
@@ -94,8 +91,8 @@ def _dynamics(mechanism: Mechanism, **options: Any) -> InverseDynamics:
 def _modes(mechanism: Mechanism, modes: list[dict[str, Any]], sensed: bool) -> list[dict[str, Any]]:
     """The assembly modes that `survey` found, in the coordinates in which the page computes."""
     closed = _dynamics(mechanism, sensed=sensed).closed
+    plain = _dynamics(mechanism).closed if sensed else closed
     assert closed is not None
-    plain = closed if not sensed else _dynamics(mechanism).closed
     assert plain is not None
     found = []
     for mode in modes[:MOST_MODES]:
@@ -212,7 +209,7 @@ def _bodies(mechanism: Mechanism) -> Rows:
             continue
         mixed = (I[0, 1], I[0, 2], I[1, 2])
         center = _vector(solid.center_of_mass)
-        broken = any(True for _ in body(solid, link.name))
+        broken = any(body(solid, link.name))
         numbers = [_number(float(solid.mass)), center, _vector(np.diag(I)), _vector(mixed)]
         rows.append([link.name, *numbers, "no: see the checks" if broken else "yes"])
     return rows

@@ -20,7 +20,6 @@ from .facts import Facts
 from .programs import FORMULATION, Choices, programs
 from .scene import scene
 
-STYLES = ("page.css",)
 SCRIPTS = ("robot.js", "view.js", "page.js")
 
 PAGE = """<!doctype html>
@@ -76,7 +75,7 @@ def page(
     return PAGE.format(
         version=escape(version()),
         title=escape(f"{mechanism.name}: robot_dynamics"),
-        style=THEME + "".join(map(asset, STYLES)),
+        style=THEME + asset("page.css"),
         body=body,
         data=embedded(data),
         # names are our own, and texts consist only of numbers

@@ -62,15 +62,17 @@ def programs(dynamics: InverseDynamics, choices: Choices) -> dict[str, str]:
     closed = dynamics.closed
     found = {"poses": _poses(mechanism)}
     tree = mechanism
-    if closed is None:
-        found |= _of_tree(mechanism, choices)
-    else:
+    if closed is not None:
         found |= _of_closed_chain(closed, mechanism, choices)
         tree = replace(mechanism, loops=(), actuated=(), driving=(), sensed=(), platform=None)
+    weighed = _Weighed(tree, choices, TERMS)
+    if closed is None:
+        names = ("torques", "mass_matrix", "gravity", "bias")
+        found |= {name: weighed.program(name) for name in names}
     found |= {f"of_{term}": _torques(dynamics, choices, [term]) for term in TERMS}
     found |= _others(dynamics, choices)
     found["potential"] = _potential(tree, choices.rotors)
-    found["kinetic"] = _kinetic(tree, choices)
+    found["kinetic"] = weighed.program("kinetic_energy")
     return found
 
 
@@ -107,11 +109,6 @@ def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str]) 
 
 
 # --- open chains --------------------------------------------------------------------------------
-
-
-def _of_tree(mechanism: Mechanism, choices: Choices) -> dict[str, str]:
-    whole = _Weighed(mechanism, choices, TERMS)
-    return {name: whole.program(name) for name in ("torques", "mass_matrix", "gravity", "bias")}
 
 
 class _Weighed:
@@ -265,11 +262,6 @@ def _potential(tree: Mechanism, rotors: str) -> str:
         return [kinematics.potential_energy(replace(whole, gravity=world[:3]), q)]
 
     return source(record(equations, (len(tree.joint_names), WORLD)))
-
-
-def _kinetic(tree: Mechanism, choices: Choices) -> str:
-    """The kinetic energy at q, q̇, J."""
-    return _Weighed(tree, choices, TERMS).program("kinetic_energy")
 
 
 def _printed(equations: Callable[..., Iterable[Any]], sizes: tuple[int, ...]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...description.shapes import Shapes
 from ...mechanism import Mechanism, Pose
-from ...scalar import Floats, is_zero, rotation_to
+from ...scalar import is_zero, rotation_to
 
 
 def scene(mechanism: Mechanism, meshes: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -110,14 +110,3 @@ def _joint(mechanism: Mechanism, name: str, index: Mapping[str, int]) -> dict[st
         "effort_unit": joint.effort_unit,
         **asdict(joint.ends),
     }
-
-
-def size(mechanism: Mechanism, poses: Floats) -> float:
-    """The extent of the links' origins, m, at least a multiple of a link's thickness.
-
-    Args:
-        mechanism: the robot.
-        poses: the poses of its links, 12 numbers each; see `pose`.
-    """
-    points = np.vstack([np.zeros(3), poses.reshape(-1, 12)[:, 9:]])
-    return float(max(np.ptp(points, axis=0).max(), Shapes(mechanism).width * 4))
