@@ -276,6 +276,7 @@ def test_every_law_is_the_friction_it_says(turns):
         seen.add((law.names, law.rate, law.tied, law.distance))
     assert len(seen) == len(laws.laws())
     assert max(laws.rates(turns)) == (0.7 if turns else pytest.approx(0.07))
+    assert not laws.reversal(np.array([1e-15]), np.array([1e-15]), 0.0).any()
     assert max(laws.distances(turns)) == (3e-3 if turns else pytest.approx(3e-4))
 
 

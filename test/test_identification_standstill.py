@@ -150,7 +150,7 @@ def test_errors_at_rest_are_those_of_filtered_friction(arm, truth):
     names = arm.joint_names
     coulomb = np.array([truth.joint(name).friction.coulomb for name in names])
     fastest = np.abs(moves(truth).streams[0].velocity).max(axis=0)
-    stepped = Stepped(coulomb, fastest)
+    stepped = Stepped(coulomb, fastest, np.zeros(6))
     smooth = smoothed(truth, dict(zip(names, stepped.rates, strict=True)))
     found, other = (
         stepped.errors(truth, prepare(moves(each, creeping=True, noise=0.0), names, 5.0))
@@ -166,7 +166,7 @@ def test_errors_at_rest_are_those_of_filtered_friction(arm, truth):
 
 
 def test_a_joint_needs_a_second_of_rest_in_which_it_is_better_without_friction():
-    stepped = Stepped(np.array([2.0, 2.0, 2.0, 0.0, 2.0]), np.full(5, 2.0))
+    stepped = Stepped(np.array([2.0, 2.0, 2.0, 0.0, 2.0]), np.full(5, 2.0), np.zeros(5))
     at_rest = AtRest(
         np.array([SHORTEST, 0.99 * SHORTEST, 9.0, 9.0, 9.0]),
         np.array([1.0, 1.0, 1.0, 1.0, 1.0]),
@@ -216,7 +216,7 @@ def test_only_usable_efforts_of_joints_that_stand_still_count(arm, truth):
         assert each.usable[:, 3:].any(axis=1).all()
         assert (np.abs(each.qd) <= 1.01 * STANDSTILL * fastest)[each.usable].all()
     coulomb = np.array([truth.joint(name).friction.coulomb for name in arm.joint_names])
-    found = Stepped(coulomb, fastest).errors(truth, prepared)
+    found = Stepped(coulomb, fastest, np.zeros(6)).errors(truth, prepared)
     for each in (found.duration, found.stepped, found.smooth):
         assert not each[:3].any()
         assert each[3:].all()

@@ -84,7 +84,8 @@ def reversal(qd: Floats, qdd: Floats, distance: Floats | float) -> Floats:
     """
     # as in `Friction.heading`: 2 sign(q̇) e^(-d/σ), d = q̇²/2|q̈|, where q̇ q̈ > 0
     way = qd * qd / (2.0 * np.abs(qdd) * distance + TINY)
-    return np.asarray(np.where(qd * qdd > 0, 2.0 * np.sign(qd), 0.0) * np.exp(-way))
+    turns = (qd * qdd > 0) & (np.asarray(distance) > 0)
+    return np.asarray(np.where(turns, 2.0 * np.sign(qd) * np.exp(-way), 0.0))
 
 
 def rates(turns: bool) -> tuple[float, ...]:

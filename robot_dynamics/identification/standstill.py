@@ -47,10 +47,10 @@ class Stepped:
 
     coulomb: Floats
     """(n,), N·m or N: the Coulomb friction; 0: the law has no such step"""
-    presliding: Floats
-    """(n,), rad or m: its distance; 0: none"""
     fastest: Floats
     """(n,), rad/s or m/s: the largest rates in the recordings"""
+    presliding: Floats
+    """(n,), rad or m: its distance; 0: none"""
 
     @classmethod
     def of(cls, fit: Fit, fastest: Floats) -> Stepped:
@@ -72,7 +72,7 @@ class Stepped:
             if drive.law.distance is not None:
                 turns = fit.unknowns.mechanism.joint(name).turns
                 presliding[j] = distances(turns)[drive.law.distance]
-        return cls(coulomb, presliding, fastest)
+        return cls(coulomb, fastest, presliding)
 
     @property
     def rates(self) -> Floats:
