@@ -60,6 +60,7 @@ class Facts:
 def gathered(
     source: str,
     mechanism: Mechanism,
+    found: dict[str, Any] | None = None,
     *,
     sensed: bool = False,
     derived: int = LISTED,
@@ -69,10 +70,12 @@ def gathered(
     Args:
         source: the description's file.
         mechanism: the robot that was loaded from it.
+        found: what `survey` found in it; None: it is surveyed here.
         sensed: as in `page`.
         derived: largest number of joints for which the equations are derived; each joint adds time.
     """
-    _, found = survey(source)
+    if found is None:
+        _, found = survey(source)
     sections = {
         "checks": _checks(found),
         "tree": _tree(mechanism, found),
