@@ -101,9 +101,9 @@ class Subsystems:
         total: Array = tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
         return total
 
-    def friction(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """The friction (n_r,) of all joints, including the passive ones."""
-        return self._legs(self.legs.friction, q, qd, qdd)
+    def friction(self, q: Array, qd: Array, qdd: Array | None = None) -> Array:
+        """The friction (n_r,) of all joints, passive ones included; as `Equations.friction`."""
+        return self._legs(self.legs.friction, q, qd, *(() if qdd is None else (qdd,)))
 
     @property
     def developed(self) -> Subsystems:
