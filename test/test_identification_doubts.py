@@ -289,8 +289,9 @@ def test_efforts_are_wrong_for_sure_where_every_part_says_so(times, is_so):
     ],
 )
 def test_friction_that_drives_must_explain_something_on_every_part(missed, score, is_so):
-    other = _Scored(nothing(), np.array([2.0, 2.0, 2.0]), 15.0)
-    assert _Scored(nothing(), np.array(missed), score).explains(other, 10.0) is is_so
+    other = _Scored(nothing(), np.zeros(0), np.array([2.0, 2.0, 2.0]), 15.0)
+    mine = _Scored(nothing(), np.zeros(0), np.array(missed), score)
+    assert mine.explains(other, 10.0) is is_so
 
 
 @pytest.mark.parametrize(("times", "driving"), [(1.5, False), (2.0, True)])
