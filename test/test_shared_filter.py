@@ -380,6 +380,7 @@ def test_columns_of_friction_are_filtered_as_the_efforts(arm, still):
     from scipy.signal import butter, sosfiltfilt
 
     from robot_dynamics.identification.friction_laws import STIFFNESS, raw_columns
+    from robot_dynamics.identification.preparation import differences
 
     log = recording(arm, 8.0, 100.0)
     (stream,) = log.streams
@@ -395,8 +396,10 @@ def test_columns_of_friction_are_filtered_as_the_efforts(arm, still):
     assert found.qd == pytest.approx(qd, abs=1e-12)
     tau = sosfiltfilt(sections, stream.effort, axis=0, padlen=30)
     assert found.tau == pytest.approx(tau, abs=1e-9)
+    qdd = differences(qd, 0.01)
     for j in range(3):
-        right = sosfiltfilt(sections, raw_columns(qd[:, j], True), axis=0, padlen=30)
+        columns = raw_columns(qd[:, j], True, qdd[:, j])
+        right = sosfiltfilt(sections, columns, axis=0, padlen=30)
         right[:, STIFFNESS] = sosfiltfilt(sections, stream.position[:, j], padlen=30)
         assert whole.friction[:, j] == pytest.approx(right[whole.place], abs=1e-11)
 
