@@ -414,6 +414,8 @@ def test_mujoco_rubs_as_the_law_says(law):
         ({"stribeck_torque": -1.5}, "stribeck torque of a: found -1.5, expected at least -1, so"),
         ({"stiffness": np.nan}, "stiffness of a: found nan, expected a finite number"),
         ({"presliding": -1e-3}, "presliding of a: found -0.001, expected at least 0"),
+        ({"presliding": 0.3}, "presliding of a: found 0.3, expected at most 0.1 rad or m"),
+        ({"presliding": np.inf}, "presliding of a: found inf, expected a finite number"),
     ],
 )
 def test_a_law_that_drives_is_refused_and_leaves_the_old_one(numbers, words):

@@ -42,6 +42,9 @@ SLIDING = ("prismatic",)
 TINY = 1e-18
 """m or rad, added to a distance that is divided by: nothing at rest, and its square is a number in
 single precision, too"""
+LONGEST_PRESLIDING = 0.1
+"""rad or m, far above that of any gear (some mrad). While a motion speeds up from a reversal, dry
+friction drives its joint over 0.7 times this distance"""
 JOINT_TYPES = (*TURNING, *SLIDING, "fixed")
 LOOP_TYPES = ("revolute", "spherical", "universal", "prismatic", "fixed")
 
@@ -296,6 +299,9 @@ class Friction:
                 yield key, name, value, "0: springs are at joints"
             elif key == "presliding" and of_rotor:
                 yield key, name, value, "0: only the friction of joints has it"
+            elif key == "presliding" and value > LONGEST_PRESLIDING:
+                expected = f"at most {LONGEST_PRESLIDING:g} rad or m (some mrad are usual)"
+                yield key, name, value, expected
             elif value < 0 and key not in ("offset", "stribeck_torque", "stiffness"):
                 yield key, name, value, "at least 0"
         least = max(0.0, min(self.coulomb, self.coulomb_backwards))
