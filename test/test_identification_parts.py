@@ -320,7 +320,7 @@ def test_every_law_is_the_friction_it_says(turns):
 def test_friction_never_drives_its_joint_and_breaks_away_at_four_times_coulomb_at_most(
     names, values, fault, instead
 ):
-    law = laws.law(names, 3 if "stribeck_torque" in names else None)
+    law = laws.FrictionLaw(names, 3 if "stribeck_torque" in names else None)
     assert law.fault(np.array(values, dtype=float)) == fault
     if instead is not None:
         simpler = law.without(fault)

@@ -14,7 +14,7 @@ from uncompiled import InverseDynamics
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, Stream, identify
 from robot_dynamics.identification.files import save
-from robot_dynamics.identification.friction_laws import law
+from robot_dynamics.identification.friction_laws import FrictionLaw
 from robot_dynamics.identification.preparation import (
     MOST_RESTING,
     STANDSTILL,
@@ -126,7 +126,7 @@ def test_what_has_no_step_is_left_as_it_is(arm, truth):
     first, second, *_ = arm.joint_names
     drives = dict(fit.drives)
     plain = drives[first].law
-    drives[first] = replace(drives[first], law=law(plain.names, 0, tied=True))
+    drives[first] = replace(drives[first], law=FrictionLaw(plain.names, 0, tied=True))
     drives[second] = replace(drives[second], driving=True)
     sigma = fit.sigma.copy()
     sigma[2] = np.nan

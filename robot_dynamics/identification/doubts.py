@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from .bodies import numbers
 from .errors import Errors
-from .friction_laws import PLAIN, law, stands_still
+from .friction_laws import PLAIN, FrictionLaw, stands_still
 from .normal_equations import NormalEquations, approached
 from .recording import Floats
 from .selection import WITHOUT_OFFSET, Drive, embedding, places_of
@@ -544,6 +544,6 @@ def plain_drives(unknowns: Unknowns) -> dict[str, Drive]:
         rotor = owner in unknowns.rotors
         names = WITHOUT_OFFSET if owner in unknowns.shafts else PLAIN
         names = (*names, "stiffness") if owner in unknowns.sprung else names
-        return Drive(law(names), rotor, unknowns.rotor_inertia(owner) if rotor else 0.0)
+        return Drive(FrictionLaw(names), rotor, unknowns.rotor_inertia(owner) if rotor else 0.0)
 
     return {owner: drive(owner) for owner in unknowns.owners}

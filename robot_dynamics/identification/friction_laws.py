@@ -13,7 +13,7 @@ columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -111,14 +111,12 @@ def stands_still(mechanism: Mechanism, joint: str, squares: float, count: float)
     return bool(squares < slow**2 * count)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class FrictionLaw:
     """A friction law: its parameters, and the columns that it uses."""
 
     names: tuple[str, ...]
     """Its parameters, which are fields of `mechanism.Friction`"""
-    matrix: Floats
-    """(RAW, len(names)): maps its parameters to coefficients of the raw columns"""
     rate: int | None = None
     """Index of its Stribeck rate; None: no Stribeck effect"""
     tied: bool = False
@@ -126,6 +124,31 @@ class FrictionLaw:
     there"""
     distance: int | None = None
     """Index of its distance of presliding; None: dry friction turns round at once"""
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """(RAW, len(names)): maps its parameters to coefficients of the raw columns"""
+        matrix = np.zeros((RAW, len(self.names)))
+        for column, name in zip(matrix.T, self.names, strict=True):
+            match name:
+                case "viscous":
+                    column[VISCOUS] = 1.0
+                case "coulomb":
+                    column[FORWARDS] = 1.0
+                    column[BACKWARDS] = 0.0 if "coulomb_negative" in self.names else 1.0
+                    if self.tied and self.rate is not None:
+                        column[STRIBECK + self.rate] = -1.0
+                    if self.distance is not None:
+                        column[PRESLIDING + self.distance] = -1.0
+                case "coulomb_negative":
+                    column[BACKWARDS] = 1.0
+                case "offset":
+                    column[OFFSET] = 1.0
+                case "stiffness":
+                    column[STIFFNESS] = 1.0
+                case "stribeck_torque" if self.rate is not None:
+                    column[STRIBECK + self.rate] = 1.0
+        return matrix
 
     @property
     def springs(self) -> bool:
@@ -188,13 +211,13 @@ class FrictionLaw:
         viscous = tuple(name for name in self.names if name == "viscous")
         match fault:
             case "viscous":
-                return law(self.names[1:], self.rate, self.tied, self.distance)
+                return FrictionLaw(self.names[1:], self.rate, self.tied, self.distance)
             case "coulomb":
-                return law((*viscous, *bias))
+                return FrictionLaw((*viscous, *bias))
             case "breakaway":
-                return law((*viscous, "coulomb", *bias))
+                return FrictionLaw((*viscous, "coulomb", *bias))
             case _:  # the Stribeck torque cancels all Coulomb friction, but no more
-                return law((*viscous, "coulomb", *bias), self.rate, tied=True)
+                return FrictionLaw((*viscous, "coulomb", *bias), self.rate, tied=True)
 
 
 @cache
@@ -210,65 +233,15 @@ def laws() -> tuple[FrictionLaw, ...]:
     found = []
     for viscous in ((), ("viscous",)):
         for bias in ((), ("offset",), SPRING):
-            found.append(_law((*viscous, *bias)))
-            found.append(_law((*viscous, "coulomb", *bias)))
+            found.append(FrictionLaw((*viscous, *bias)))
+            found.append(FrictionLaw((*viscous, "coulomb", *bias)))
             for k in range(len(DISTANCES)):
-                found.append(_law((*viscous, "coulomb", *bias), distance=k))
+                found.append(FrictionLaw((*viscous, "coulomb", *bias), distance=k))
             for k in range(len(RATES)):
-                found.append(_law((*viscous, "coulomb", *bias), k, tied=True))
-                found.append(_law((*viscous, "coulomb", *bias, "stribeck_torque"), k))
+                found.append(FrictionLaw((*viscous, "coulomb", *bias), k, tied=True))
+                found.append(FrictionLaw((*viscous, "coulomb", *bias, "stribeck_torque"), k))
         for bias in (("offset",), SPRING):
             for k in range(len(RATES)):
                 both = ("coulomb", "coulomb_negative", *bias, "stribeck_torque")
-                found.append(_law((*viscous, *both), k))
+                found.append(FrictionLaw((*viscous, *both), k))
     return tuple(sorted(found, key=lambda law: len(law.names)))
-
-
-@cache
-def law(
-    names: tuple[str, ...],
-    rate: int | None = None,
-    tied: bool = False,
-    distance: int | None = None,
-) -> FrictionLaw:
-    """The candidate law with these parameters.
-
-    Args:
-        names: its parameters.
-        rate: index of its Stribeck rate; None: it has no Stribeck effect.
-        tied: whether the Stribeck torque cancels Coulomb friction at rest.
-        distance: index of its distance of presliding; None: there is none.
-    """
-    wanted = names, rate, tied and rate is not None, distance
-    return next(
-        each for each in laws() if (each.names, each.rate, each.tied, each.distance) == wanted
-    )
-
-
-def _law(
-    names: tuple[str, ...],
-    rate: int | None = None,
-    tied: bool = False,
-    distance: int | None = None,
-) -> FrictionLaw:
-    matrix = np.zeros((RAW, len(names)))
-    for column, name in zip(matrix.T, names, strict=True):
-        match name:
-            case "viscous":
-                column[VISCOUS] = 1.0
-            case "coulomb":
-                column[FORWARDS] = 1.0
-                column[BACKWARDS] = 0.0 if "coulomb_negative" in names else 1.0
-                if tied and rate is not None:
-                    column[STRIBECK + rate] = -1.0
-                if distance is not None:
-                    column[PRESLIDING + distance] = -1.0
-            case "coulomb_negative":
-                column[BACKWARDS] = 1.0
-            case "offset":
-                column[OFFSET] = 1.0
-            case "stiffness":
-                column[STIFFNESS] = 1.0
-            case "stribeck_torque" if rate is not None:
-                column[STRIBECK + rate] = 1.0
-    return FrictionLaw(names, matrix, rate, tied, distance)

@@ -21,7 +21,6 @@ from .friction_laws import (
     PLAIN,
     VISCOUS,
     FrictionLaw,
-    law,
     laws,
     shaft_laws,
     stands_still,
@@ -106,7 +105,7 @@ class Drive:
 
 def nothing() -> Drive:
     """No friction, and the rotor as described."""
-    return Drive(law(()), False)
+    return Drive(FrictionLaw(()), False)
 
 
 def places_of(drives: Mapping[str, Drive], unknowns: Unknowns) -> dict[str, slice]:
@@ -158,7 +157,7 @@ def choose(
         for owner in unknowns.owners:
             counted = _counted(unknowns, normal, owner)
             drives[owner] = (
-                _best(unknowns, normal, whole, parts, drives, owner, springs)
+                _best(unknowns, normal, whole, parts, drives, owner, counted, springs)
                 if counted > 0
                 else nothing()
             )
@@ -171,9 +170,9 @@ def usual(unknowns: Unknowns) -> dict[str, Drive]:
     """The drives from which the selection starts, which most joints and shafts have."""
     if unknowns.payload is not None:
         return {owner: nothing() for owner in unknowns.owners}
-    drives = {joint: Drive(law(PLAIN), False) for joint in unknowns.joints}
+    drives = {joint: Drive(FrictionLaw(PLAIN), False) for joint in unknowns.joints}
     for shaft in unknowns.shafts:
-        drives[shaft] = Drive(law(WITHOUT_OFFSET), True, unknowns.rotor_inertia(shaft))
+        drives[shaft] = Drive(FrictionLaw(WITHOUT_OFFSET), True, unknowns.rotor_inertia(shaft))
     return drives
 
 
@@ -252,6 +251,7 @@ def _best(
     parts: list[_Quadratics],
     drives: dict[str, Drive],
     joint: str,
+    count: float,
     springs: bool,
 ) -> Drive:
     group, bodies = unknowns.group(joint), 10 * len(unknowns.bodies)
@@ -268,7 +268,6 @@ def _best(
     by_size: dict[int, list[Drive]] = {}
     for drive in _candidates(unknowns, joint, total, drives[joint], springs):
         by_size.setdefault(drive.size, []).append(drive)
-    count = _counted(unknowns, normal, joint)
     tried = []
     for some in by_size.values():
         C = _columns(tuple((drive.law, drive.rotor) for drive in some), len(total))
@@ -281,7 +280,7 @@ def _best(
     tried.sort(key=attrgetter("score"))
     best = next(filter(_Scored.is_sound, tried), None)
     plain = (replace(each, drive=replace(each.drive, driving=True))
-             for each in tried if each.drive.law is law(PLAIN))  # fmt: skip
+             for each in tried if each.drive.law == FrictionLaw(PLAIN))  # fmt: skip
     driving = next(filter(_Scored.is_sound, plain), None)
     if driving is not None and (best is None or driving.explains(best, DRIVES * count)):
         return driving.drive
@@ -311,7 +310,7 @@ def _candidates(
     """
     squares, count = gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
     if owner not in unknowns.shafts and stands_still(unknowns.mechanism, owner, squares, count):
-        yield from (Drive(law(names), False) for names in ((), ("offset",)))
+        yield from (Drive(FrictionLaw(names), False) for names in ((), ("offset",)))
         return
     described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0
     rotors = sorted({springs and present.rotor, owner in unknowns.rotors})

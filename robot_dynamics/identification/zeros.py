@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fit import Fit
-from .friction_laws import PLAIN, law
+from .friction_laws import PLAIN, FrictionLaw
 from .normal_equations import FLOOR, FOLDS, RIDGE, SIGMA_OF_MAD, Rows, biweight, correlation_length
 from .preparation import Prepared, Samples, joined
 from .recording import Floats, thinned
@@ -133,7 +133,7 @@ class Linearised:
         for owner in unknowns.owners:
             columns = np.zeros((unknowns.size, len(PLAIN)))
             start = unknowns.group(owner).start
-            columns[start : start + unknowns.raw] = law(PLAIN).matrix
+            columns[start : start + unknowns.raw] = FrictionLaw(PLAIN).matrix
             plain.append(columns)
         U, s, _ = np.linalg.svd(np.hstack([E[:, block:], *plain]), full_matrices=False)
         basis = np.hstack([E[:, :block], U[:, s > 1e-9 * s[0]]])
