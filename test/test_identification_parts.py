@@ -60,6 +60,7 @@ from robot_dynamics.identification.preparation import (
 )
 from robot_dynamics.identification.quality import MISSED, Excitation, far_off, lost, warnings
 from robot_dynamics.identification.recording import Recording, Stream
+from robot_dynamics.identification.selection import HUMP, Drive
 from robot_dynamics.identification.solve import Prior, inverted, minimise, solved
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
@@ -256,6 +257,15 @@ def test_the_description_counts_alike_in_every_frame():
     moved = A @ np.linalg.inv(T)
     there, _ = minimise(moved.T @ moved, moved.T @ b, Prior((X @ P @ X.T,)), 1.0)
     np.testing.assert_allclose(there, T @ here, rtol=1e-5, atol=1e-6)
+
+
+def test_presliding_must_explain_a_tenth_as_a_stribeck_effect_must():
+    names, values = ("viscous", "coulomb"), np.ones(2)
+    plain, turning, tied = (
+        Drive(laws.FrictionLaw(names, **more), False).price(1000.0, values)
+        for more in ({}, {"distance": 1}, {"rate": 2, "tied": True})
+    )
+    assert turning - plain == tied - plain == HUMP * 1000.0
 
 
 @pytest.mark.parametrize("turns", [True, False])
