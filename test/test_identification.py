@@ -28,6 +28,7 @@ from robot_dynamics.identification.normal_equations import approached, reduce
 from robot_dynamics.identification.preparation import SATURATED, differences, prepare
 from robot_dynamics.identification.quality import _units
 from robot_dynamics.identification.solve import FAR_HEAVIER
+from robot_dynamics.identification.standstill import Stepped
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism
 
@@ -333,8 +334,11 @@ def turning(robot: Mechanism, distance: float, seed: int, noise: float = 0.0) ->
 @pytest.mark.parametrize("distance", [4e-4, 3e-3])
 def test_friction_that_remembers_its_path_is_foretold_beyond_the_recording(arm, distance):
     robot = changed(arm, seed=3, smooth=False)
-    found = identify(arm, turning(robot, distance, 0, noise=0.01)).mechanism
+    result = identify(arm, turning(robot, distance, 0, noise=0.01))
+    found = result.mechanism
     laws = [found.joint(name).friction for name in arm.joint_names]
+    stepped = Stepped.of(result.fit, np.ones(3))
+    assert stepped.presliding.tolist() == [law.presliding for law in laws]
     for law, name in zip(laws, arm.joint_names, strict=True):
         assert 1 / 3.2 < law.presliding / distance < 3.2
         assert law.coulomb == pytest.approx(robot.joint(name).friction.coulomb, rel=0.1)

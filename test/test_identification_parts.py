@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from recorded import changed, miss, motion, recording
+from recorded import SIX_AXIS, changed, miss, motion, recording
 from scipy.optimize import minimize
 from scipy.signal import lfilter
 from test_identification import ARM
@@ -257,6 +257,32 @@ def test_the_description_counts_alike_in_every_frame():
     moved = A @ np.linalg.inv(T)
     there, _ = minimise(moved.T @ moved, moved.T @ b, Prior((X @ P @ X.T,)), 1.0)
     np.testing.assert_allclose(there, T @ here, rtol=1e-5, atol=1e-6)
+
+
+def test_without_viscous_friction_presliding_stays():
+    law = laws.FrictionLaw(("viscous", "coulomb", "offset"), distance=2)
+    assert law.without("viscous") == laws.FrictionLaw(("coulomb", "offset"), distance=2)
+    assert law.without("coulomb") == laws.FrictionLaw(("viscous", "offset"))
+
+
+def test_presliding_is_filtered_as_the_efforts_are():
+    """Friction plus what the filter does to it is the law's filtered column, for any joints."""
+    arm = rd.load(SIX_AXIS)
+    (samples,) = prepare(recording(arm, 8.0, 100.0, seed=3), arm.joint_names, 3.0).stretches
+    law, values = laws.FrictionLaw(("coulomb",), distance=3), np.array([2.0])
+    distance = law.friction(values, True).presliding
+
+    def friction(qd, qdd):
+        return 2.0 * (np.sign(qd) - laws.reversal(qd, qdd, distance))
+
+    shown = friction(samples.qd, samples.qdd) + samples.blurred(friction)
+    filtered = samples.friction @ law.matrix @ values
+    np.testing.assert_allclose(shown, filtered, atol=1e-9)
+    developed = samples.friction @ laws.FrictionLaw(("coulomb",)).matrix @ values
+    assert np.abs(filtered - developed).max() > 0.1
+    np.testing.assert_allclose(
+        samples.columns([4, 1]).blurred(friction), samples.blurred(friction)[:, [4, 1]]
+    )
 
 
 def test_presliding_must_explain_a_tenth_as_a_stribeck_effect_must():
