@@ -62,7 +62,10 @@ def test_a_wrong_sign_is_named_and_nothing_is_bent_to_it(described, truth, log, 
     assert np.delete(true, joint).max() < 0.1
 
 
-@pytest.mark.parametrize(("joint", "factor"), [(0, 1 / 12), (1, 1 / 12), (2, 180 / np.pi)])
+@pytest.mark.parametrize(
+    ("joint", "factor"),
+    [(0, 1 / 12), (1, 1 / 12), (2, 180 / np.pi), (0, 0.01), (1, 0.01), (2, 0.01), (2, 0.1)],
+)
 def test_another_unit_is_named_with_its_factor(described, truth, log, joint, factor):
     name = described.joint_names[joint]
     result = identify(described, log.scaled({name: factor}), cutoff=10.0)
@@ -91,10 +94,18 @@ def test_efforts_that_are_torques_are_not_doubted(described, log):
     assert identify(described, log, cutoff=10.0).doubts == ()
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_efforts_of_slow_motion_are_not_doubted(described, seed):
+    """Friction dominates, and is not of the plain kind that is tried."""
+    slow = recording(changed(described, seed=seed), 20.0, 100.0, noise=0.05, reach=0.2)
+    assert identify(described, slow, cutoff=10.0).doubts == ()
+
+
 def test_a_joint_that_is_sure_is_believed(described, log):
     name = described.joint_names[2]
     wrong = log.scaled({name: -1.0})
-    assert identify(described, wrong, cutoff=10.0, effort_scale={name: 1.0}).doubts == ()
+    insisted = identify(described, wrong, cutoff=10.0, effort_scale={name: 1.0})
+    assert name not in {each.joint for each in insisted.doubts}
     right = identify(described, wrong, cutoff=10.0, effort_scale={name: -1.0})
     assert right.doubts == ()
     assert right.errors.relative.max() < 0.1
@@ -208,7 +219,8 @@ def driven(described, truth):
 
 def test_friction_that_drives_is_fitted_and_said(driven):
     names, result = driven
-    assert {each.joint for each in result.doubts} == set(names)
+    # with the opposite sign, the bodies' torques at joint5 would not fit at all
+    assert names[0] not in {each.joint for each in result.doubts}
     assert not any(each.sure for each in result.doubts)
     assert result.errors.relative.max() < 0.1
     for name in result.joints:

@@ -15,10 +15,10 @@ The description of a different robot, or of one that is mounted differently, als
 efforts look wrong. Efforts therefore count as certainly wrong only if the factor reduces the error
 to a fifth, or if no robot explains them as recorded. In the latter test, bodies may be physically
 inconsistent and friction may drive its joint; nevertheless, on every held-out part of the time, the
-errors of all joints together must be larger than with the factor. Efforts that are certainly wrong
-are excluded from the fit; others are fitted as they are. At a joint that stands still, static
-friction may carry any part of the torque: efforts that are certainly wrong are excluded there, too,
-but no factor is named.
+errors of all joints together must be larger than with the factor; if they are far smaller, the
+factor is dismissed. Efforts that are certainly wrong are excluded from the fit; others are
+fitted as they are. At a joint that stands still, static friction may carry any part of the torque:
+efforts that are certainly wrong are excluded there, too, but no factor is named.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ FACTORS = np.logspace(-4, 4, 33)
 TWICE = 2.0
 """Ratio of the RMS error with factor 1 to the smallest one, beyond which the factor is not 1"""
 LITTLE = 0.2
-"""Fraction of the RMS effort; smaller errors need no factor"""
+"""Fraction of the RMS effort; smaller errors need a factor only if it is clearer, and only held-out
+motion tells whether it is certain"""
+TINY, THRICE = 0.05, 3.0
+"""For such errors, the fraction of the RMS effort below which they need no factor, and the ratio
+beyond which the factor is not 1"""
 NEAR = 2.0
 """Factors between the inverse of this and this are errors of a torque constant"""
 ROUNDING = 1e-6
@@ -67,6 +71,8 @@ wrong"""
 SURE = 1.5
 """Ratio of the product of all joints' held-out errors without the factor to that with it, as a
 geometric mean over the parts, beyond which the efforts are certainly wrong"""
+DISMISSED = 1000.0
+"""The same ratio with the factor to that without it, beyond which the factor is dismissed"""
 ALIKE = 1.3
 """A well-known factor (degrees, gear ratio) is chosen if its error is at most this many times the
 smallest one; a sign if it is at most `TWICE` that"""
@@ -147,11 +153,13 @@ def doubted(evidence: Evidence, sure: Mapping[str, float]) -> tuple[tuple[Doubt,
         next_one = trial.clearest(trusted)
         if next_one is None:
             return tuple(found), missed
-        certain = not trial.explained(next_one)
-        if certain:
-            trial.leave_out(next_one.joint)
-        else:
+        gain = trial.gain(next_one)
+        if surely_worse(-gain, DISMISSED):
             trusted.add(next_one.joint)
+            continue
+        clear = next_one.before > max(LITTLE, CLEAR * next_one.after)
+        certain = clear or surely_worse(gain)
+        trial.leave_out(next_one.joint)
         if not trial.still[next_one.joint]:
             found.append(replace(next_one, sure=certain))
         elif certain:
@@ -264,12 +272,16 @@ def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
     parts, n, p = len(normal.square), len(unknowns.joints), E.shape[1]
     grams, moments = np.empty((parts, n, p, p)), np.empty((parts, n, p))
     whole, squares = _of_whole_efforts(unknowns, normal)
-    weights = normal.count / (FINEST**2 * np.maximum(squares.sum(axis=0), 1e-300))
-    weights = np.minimum(1.0, weights)
+    weights = np.zeros(n)
     for j, columns in enumerate(unknowns.places):
         own = E[columns]
-        grams[:, j] = weights[j] * (own.T @ normal.gram[:, j] @ own)
-        moments[:, j] = weights[j] * (whole[:, j] @ own)
+        grams[:, j] = own.T @ normal.gram[:, j] @ own
+        moments[:, j] = whole[:, j] @ own
+        # the noise of a fit to this joint's efforts alone has the same share with any factor
+        square, g = float(squares[:, j].sum()), moments[:, j].sum(axis=0)
+        alone = square - float(g @ _least_squares(grams[:, j].sum(axis=0), g))
+        if square > 0:
+            weights[j] = normal.count[j] / max(alone, FINEST**2 * square)
     expected, places = np.zeros(p), places_of(drives, unknowns)
     for owner, place in places.items():
         if drives[owner].rotor:
@@ -280,9 +292,9 @@ def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
     ]
     return Evidence(
         unknowns.joints,
-        grams,
-        moments,
-        np.where(normal.count > 0, weights * squares, 0.0),
+        weights[:, None, None] * grams,
+        weights[:, None] * moments,
+        weights * squares,
         unknowns.prior.bodies,
         expected,
         np.array([r for owner in unknowns.owners for r in drives[owner].limits]),
@@ -318,7 +330,6 @@ class _Trial:
         self.square = evidence.squares.sum(axis=0)
         self.used = [j for j in range(len(self.joints)) if self.square[j] > 0]
         self._bodies = 10 * len(evidence.bodies)
-        self._references = self._near(1.0)
 
     def leave_out(self, joint: str) -> None:
         """Exclude this joint's efforts from now on."""
@@ -342,8 +353,7 @@ class _Trial:
         """(relative RMS error, friction over the RMS effort) of each joint, in a fit to k times all
         efforts."""
         gram, moment = self.gram[self.used], k * self.moment[self.used]
-        G, near = gram.sum(axis=0), self._near(k)
-        x, _ = self._minimum(G, moment.sum(axis=0), near)
+        x, _ = self._minimum(gram.sum(axis=0), moment.sum(axis=0))
         missed = 1 + (gram @ x @ x - 2 * moment @ x) / self.square[self.used]
         braking = []
         for j in self.used:
@@ -351,16 +361,13 @@ class _Trial:
             braking.append(sum(x[k] * size[k] for k in self.own[j][:FREE]))
         return np.sqrt(np.maximum(missed, ROUNDING)), np.array(braking)
 
-    def explained(self, doubt: Doubt) -> bool:
-        """Whether some robot, physically consistent or not, explains all efforts as they are nearly
-        as well."""
-        if doubt.before > CLEAR * doubt.after:
-            return False
+    def gain(self, doubt: Doubt) -> Floats:
+        """(parts,): Σ log of all joints' RMS errors on each held-out part with the efforts as they
+        are, less that with the factor; robots need not be physically consistent."""
         j = self.joints.index(doubt.joint)
         missed = np.array([self._held_out_errors(j, factor) for factor in (1.0, doubt.factor)])
-        # Σ log of the RMS errors: the logarithm of all joints' errors multiplied
         as_is, with_factor = np.log(np.maximum(missed, ROUNDING)).sum(axis=2) / 2
-        return not surely_worse(as_is - with_factor)
+        return np.asarray(as_is - with_factor)
 
     def _held_out_errors(self, j: int, factor: float) -> Floats:
         """(parts, joints): relative squared errors on each held-out part if joint j's efforts are
@@ -370,7 +377,7 @@ class _Trial:
         grams, moments = self.evidence.grams[:, used], self.evidence.moments[:, used]
         moments = moments * factors[used, None]
         squares = self.evidence.squares[:, used] * factors[used] ** 2
-        prior, out = self._prior(np.diag(self.gram[used].sum(axis=0))), []
+        prior, out = self._prior(grams.sum(axis=(0, 1)), moments.sum(axis=(0, 1))), []
         H = prior.curvature(WEIGHT)
         for part in np.flatnonzero((squares > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
@@ -394,7 +401,7 @@ class _Trial:
     def _tried(self, j: int) -> _Tried:
         others = [i for i in self.used if i != j]
         G, g = self.gram[others].sum(axis=0), self.moment[others].sum(axis=0)
-        x, H = self._minimum(G, g, self._references)
+        x, H = self._minimum(G, g)
         missed = [
             max(self.square[i] + x @ (self.gram[i] @ x - 2 * self.moment[i]), 0.0) / self.square[i]
             for i in others
@@ -404,7 +411,8 @@ class _Trial:
         errors = left(factors)
         before = float(left(np.ones(1))[0])
         doubt = None
-        if before > max(LITTLE, TWICE * errors.min()):
+        least = float(errors.min())
+        if before > max(LITTLE, TWICE * least) or before > max(TINY, THRICE * least):
             doubt = self._named(j, left, before, factors, errors)
         after = before if doubt is None else doubt.after
         rest = sum(math.log(max(each, 1e-6)) for each in (*missed, after**2)) / 2
@@ -417,9 +425,7 @@ class _Trial:
         E = np.zeros((len(G), 1 + len(own)))
         E[: self._bodies, 0] = np.concatenate([numbers(P) for P in self.evidence.bodies])
         E[own, 1 + np.arange(len(own))] = 1.0
-        A = E.T @ G @ E
-        ridge = 1e-9 * np.diag(A)
-        k = float(solved(A + np.diag(np.where(ridge > 0, ridge, 1.0)), E.T @ g)[0])
+        k = float(_least_squares(E.T @ G @ E, E.T @ g)[0])
         return round(abs(math.log(k))) if k > 0 else math.inf
 
     def _named(
@@ -453,27 +459,25 @@ class _Trial:
             joint, 1 / k, what if k > 0 else f"{what}, with the opposite sign", before, least
         )
 
-    def _minimum(
-        self, G: Floats, g: Floats, references: tuple[Floats, ...]
-    ) -> tuple[Floats, Floats]:
-        """(x, H) of the fit near these references over physically consistent bodies and rotors,
-        regularised in every direction."""
-        prior = self._prior(np.diag(G), references)
-        x, H = minimise(G, g - G @ self.evidence.expected, prior, WEIGHT)
+    def _minimum(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
+        """(x, H) of the fit over physically consistent bodies and rotors."""
+        x, H = minimise(G, g - G @ self.evidence.expected, self._prior(G, g), WEIGHT)
         return x + self.evidence.expected, H
 
-    def _prior(self, information: Floats, references: tuple[Floats, ...] | None = None) -> Prior:
-        own = information[self._bodies :]
+    def _prior(self, G: Floats, g: Floats) -> Prior:
+        """The described bodies, scaled and stretched to these efforts; it regularises every
+        direction."""
+        own = np.diag(G)[self._bodies :]
         free = np.arange(len(own)) < len(own) - self.evidence.known
         tightness = np.where(own > 0, np.where(free, 1e-9, 1.0) * own, 1.0)
-        bodies, limits = references or self._references, self.evidence.limits
-        return Prior(bodies, tightness, limits)
+        near = approached(G, g, Prior(self.evidence.bodies))[1]
+        return Prior(near.bodies, tightness, self.evidence.limits)
 
-    def _near(self, k: float) -> tuple[Floats, ...]:
-        """The bodies' references, scaled and stretched to a fit to k times all efforts."""
-        described = Prior(self.evidence.bodies)
-        G, g = self.gram.sum(axis=0), k * self.moment.sum(axis=0)
-        return approached(G, g, described)[1].bodies
+
+def _least_squares(G: Floats, g: Floats) -> Floats:
+    """x (p,) at the minimum of xᵀ G x - 2 gᵀ x, regularised in every direction."""
+    own = np.diag(G)
+    return solved(G + np.diag(np.where(own > 0, 1e-9 * own, 1.0)), g)
 
 
 def _of_whole_efforts(unknowns: Unknowns, normal: NormalEquations) -> tuple[Floats, Floats]:
