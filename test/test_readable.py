@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -152,6 +153,13 @@ def test_a_chart_has_a_line_for_each_label_of_its_height_and_draws_nothing_unsee
     assert sum("var(--line)" in style for style in paths) == len(up)
     # besides: the curve, the figure's frame, and a line at 0
     assert len(paths) == len(up) + 2 + (not logarithmic)
+
+
+def test_labels_of_charts_keep_their_digits():
+    chart = Chart("title", [Line(np.linspace(0.0, 1e-3, 9), np.linspace(0.0, 0.3, 9), "a")], "", "")
+    labels = [each.text for each in ET.fromstring(chart.svg).iter() if each.tag.endswith("text")]
+    assert {"0.0002", "0.001", "0.05", "0.3"} <= set(labels)
+    assert not re.search(r'[ "]\d+\.\d{3}', chart.svg)  # coordinates
 
 
 @pytest.mark.parametrize("count", [701, 1049, 1050, 1400, 6001])

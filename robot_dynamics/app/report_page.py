@@ -268,8 +268,8 @@ def themed(drawing: Any, classes: str, title: str) -> str:
     inner = re.sub(r"<!--.*?-->|\s*\n\s*", " ", inner, flags=re.DOTALL)
     # ids would clash between the figures of a page; fonts are the page's own
     inner = re.sub(r' id="[^"]*"|font-family: [^;"]*;? ?', "", inner)
-    # a hundredth of a pixel is enough
-    inner = re.sub(r"(?<=\d\.\d\d)\d+", "", inner)
+    # a hundredth of a pixel is enough; what a tag follows is a label
+    inner = re.sub(r"(?<=\d\.\d\d)\d+(?![\d<])", "", inner)
     for name, (light, _) in COLOURS.items():
         inner = inner.replace(light, f"var(--{name})")
     return (
