@@ -25,7 +25,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
-from robot_dynamics.identification import Recording, Stream, read, table
+from robot_dynamics.identification import Recording, Stream, jumps, read, table
 from robot_dynamics.identification.bombs import BLOCK, MAGIC, _decompressed_bound, refuse_bomb
 from robot_dynamics.identification.files import roll_pitch_yaw, save
 from robot_dynamics.identification.preparation import prepare
@@ -677,6 +677,24 @@ def test_a_position_that_jumps_and_returns_is_left_out(at):
             f"{len(at)} messages in which a position jumps and returns were left out, such as a at "
             "0.500 s"
         ]
+
+
+def test_jumps_are_searched_for_where_steps_differ_from_those_nearby_alone(monkeypatch):
+    """At 1 kHz the steps of a fast motion change little."""
+    time = np.arange(1000) / 1000.0
+    fast = 3.0 * np.sin(10.0 * time)  # up to 30 rad/s
+    searched = []
+    usual = jumps._usual
+    monkeypatch.setattr(jumps, "_usual", lambda steps: searched.append(1) or usual(steps))
+    assert even_stretches(stream_of(time, fast), [])
+    assert not searched
+    for off in (0.2, -2.0):
+        notes: list[str] = []
+        changed = fast.copy()
+        changed[500] += off
+        even_stretches(stream_of(time, changed), notes)
+        assert searched
+        assert "1 messages in which a position jumps and returns" in notes[0]
 
 
 def test_a_joint_that_stands_still_may_jump_and_return_too():

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from recorded import SIX_AXIS, changed, miss, motion, recording
 from scipy.optimize import minimize
-from scipy.signal import lfilter
+from scipy.signal import butter, filtfilt, lfilter, sosfiltfilt
 from test_identification import ARM
 from uncompiled import InverseDynamics
 
@@ -52,6 +52,8 @@ from robot_dynamics.identification.normal_equations import (
 )
 from robot_dynamics.identification.preparation import (
     Samples,
+    _noise,
+    _rate_deviation,
     _unsaturated,
     differences,
     even,
@@ -393,6 +395,7 @@ def test_sums_leave_out_what_a_joint_does_not_feel_and_nothing_else(payload):
     _, q, qd, qdd = motion(3, 2.0, 50.0)
     samples = replace(samples_of(q, qd, qdd), tau=np.random.default_rng(1).normal(size=q.shape))
     weights = np.random.default_rng(2).uniform(size=q.shape)
+    weights[:15], weights[40:60, 1], weights[88:, 0] = 0.0, 0.0, 0.0
     rows = Rows(unknowns, samples)
     Y, known = unknowns.rigid(samples)
     if payload is None:  # ten columns for each of the two bodies before the last
@@ -585,6 +588,20 @@ def test_filtering_keeps_the_motion_and_takes_the_noise():
     raw = plain.tau[at] - smooth.unfiltered
     assert (off.std(axis=0) < 0.5 * raw.std(axis=0)).all()
     np.testing.assert_allclose(smooth.qdd, plain.qdd[at], atol=0.02 * np.abs(plain.qdd).max())
+
+
+def test_rates_are_compared_as_by_scipys_filters():
+    """At both ends, too."""
+    kinds = [[np.random.default_rng(k).normal(size=(m, 2)) for m in (200, 20, 31)] for k in (0, 1)]
+    b, a = butter(2, 0.1)
+    slow = [np.vstack([filtfilt(b, a, each[k], axis=0) for k in (0, 2)]) for each in kinds]
+    expected = np.sqrt(((slow[1] - slow[0]) ** 2).sum(axis=0) / (slow[0] ** 2).sum(axis=0))
+    np.testing.assert_allclose(_rate_deviation(kinds[1], kinds[0]), expected, rtol=1e-9)
+    band = butter(2, (0.2, 0.5), "band", output="sos")
+    for found, rates in zip(_noise(*kinds), kinds, strict=True):
+        high = [sosfiltfilt(band, rates[k], axis=0) for k in (0, 2)]
+        square = sum(len(each) * each.var(axis=0) for each in high) / 231
+        np.testing.assert_allclose(found, np.sqrt(square), rtol=1e-9)
 
 
 def test_recorded_rates_are_judged_over_all_stretches():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -16,7 +17,7 @@ import robot_dynamics as rd
 from robot_dynamics.app import tables
 from robot_dynamics.app.cli import main
 from robot_dynamics.app.options import vector
-from robot_dynamics.app.report_page import Chart, Line, standalone
+from robot_dynamics.app.report_page import MOST_POINTS, Chart, Line, _thinned, standalone
 from robot_dynamics.app.tables import digits
 from robot_dynamics.description.files import writable, write_table
 from robot_dynamics.errors import InputError
@@ -131,6 +132,49 @@ def test_charts_are_files_with_colours_of_their_own():
     assert text.count("<style>") == 1
     assert "--a: #d55e00" in text
     assert ET.fromstring(text).tag.endswith("svg")
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_a_chart_has_a_line_for_each_label_of_its_height_and_draws_nothing_unseen(logarithmic):
+    x = np.linspace(0.0, 3.0, 50)
+    chart = Chart("title", [Line(x, 10.0**x, "a")], "s", "m", logarithmic=logarithmic)
+    drawn = ET.fromstring(chart.svg)
+    texts = [each for each in drawn.iter() if each.tag.endswith("text")]
+    labels = [each for each in texts if each.text.strip() not in ("s", "m")]
+    assert len(labels) == len(texts) - 2
+    up = [float(each.text) for each in labels if "text-anchor: end" in each.get("style")]
+    across = [float(each.text) for each in labels if "text-anchor: middle" in each.get("style")]
+    assert across == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
+    assert up == (
+        [1.0, 10.0, 100.0, 1000.0] if logarithmic else [0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]
+    )
+    assert len(labels) == len(up) + len(across)
+    paths = [each.get("style") for each in drawn.iter() if each.tag.endswith("path")]
+    assert sum("var(--line)" in style for style in paths) == len(up)
+    # besides: the curve, the figure's frame, and a line at 0
+    assert len(paths) == len(up) + 2 + (not logarithmic)
+
+
+def test_labels_of_charts_keep_their_digits():
+    chart = Chart("title", [Line(np.linspace(0.0, 1e-3, 9), np.linspace(0.0, 0.3, 9), "a")], "", "")
+    labels = [each.text for each in ET.fromstring(chart.svg).iter() if each.tag.endswith("text")]
+    assert {"0.0002", "0.001", "0.05", "0.3"} <= set(labels)
+    assert not re.search(r'[ "]\d+\.\d{3}', chart.svg)  # coordinates
+
+
+@pytest.mark.parametrize("count", [701, 1049, 1050, 1400, 6001])
+def test_a_thinned_line_has_the_extremes_of_each_part_and_its_gaps(count):
+    x = np.arange(count)
+    y = np.random.default_rng(0).normal(size=count)
+    y[count // 3] = np.nan
+    places, values = _thinned(x, y)
+    assert (y[places] == values).sum() == len(values) - np.isnan(values).sum()
+    assert np.isnan(values).sum() == 1
+    assert (np.diff(places) > 0).all()
+    for part in np.array_split(x, MOST_POINTS // 2):
+        own = y[places[np.isin(places, part)]]
+        if not np.isnan(y[part]).any():
+            assert {y[part].min(), y[part].max()} == set(own)
 
 
 def test_an_option_that_is_left_out_has_its_default():

@@ -154,6 +154,18 @@ class Stretch:
         row = self.series[name][:, j]
         return np.where(self.usable[:, j], row, np.nan) if name in ("tau", "residual") else row
 
+    @cached_property
+    def densities(self) -> tuple[Floats, Floats, Floats]:
+        """Frequencies (f,) in Hz, and the amplitude densities (f, n) of measured torques and of
+        residuals, all joints at once."""
+        from scipy.signal import welch
+
+        both = np.nan_to_num(np.hstack([self.series["tau"], self.series["residual"]]))
+        rate = 1.0 / float(np.median(np.diff(self.time)))
+        f, power = welch(both, rate, nperseg=min(len(both), 512), detrend="linear", axis=0)
+        measured, left = np.split(np.sqrt(power), 2, axis=1)
+        return f, measured, left
+
 
 class _Joint:
     """The charts of one joint."""
@@ -204,12 +216,11 @@ class _Joint:
 
     def spectrum(self) -> Chart:
         """The amplitude density of measured torque and residual."""
-        lines = []
-        longest = max(self.shown, key=lambda each: len(each.time))
-        period = float(np.median(np.diff(longest.time)))
-        for name, style, label in (("tau", "ink", "measured"), ("residual", "b", "residual")):
-            f, density = _density(longest.series[name][:, self.j], period)
-            lines.append(Line(f[1:], density[1:], style, label))
+        f, measured, left = max(self.shown, key=lambda each: len(each.time)).densities
+        lines = [
+            Line(f[1:], measured[1:, self.j], "ink", "measured"),
+            Line(f[1:], left[1:, self.j], "b", "residual"),
+        ]
         return Chart(
             f"{self.name}: spectrum", lines, "frequency (Hz)", f"{self.unit}/√Hz", logarithmic=True
         )
@@ -318,16 +329,6 @@ def _stretch(
     model = series["identified"]
     band = {"low": model - 2 * deviation, "high": model + 2 * deviation}
     return Stretch(seen, time, usable, series | band | {"residual": series["tau"] - model})
-
-
-def _density(values: Floats, period: float) -> tuple[Floats, Floats]:
-    """Frequencies in Hz, and the amplitude density."""
-    from scipy.signal import welch
-
-    values = np.nan_to_num(values)
-    window = min(len(values), 512)
-    f, power = welch(values, 1.0 / period, nperseg=window, detrend="linear")
-    return f, np.sqrt(power)
 
 
 def _page(

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..mechanism.shown import html_table
 from ..scalar import Floats
@@ -83,6 +84,8 @@ WIDTH, HEIGHT = 640.0, 250.0
 """The size of a chart, in its own units"""
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 12.0, 46.0
 """The margins around its axes"""
+PAD = 7.0
+"""The distance of the ticks' labels from the axes"""
 MOST_POINTS, MOST_DOTS = 700, 1200
 """Largest number of points and dots of a line: two per column of pixels show as much as all"""
 
@@ -169,10 +172,11 @@ class Chart:
             axis.set_ylim(*self.bounds)
         if self.logarithmic:
             few = np.ptp(np.log10(axis.get_ylim())) < 3
-            axis.set_yticks([], minor=True)
             axis.yaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0) if few else (1.0,))
         elif np.prod(axis.get_ylim()) < 0:
             axis.axhline(0.0, color=light("faint"), lw=1.0, zorder=0.5, clip_on=False)
+        for height, _ in _ticks(axis.yaxis):
+            axis.axhline(height, color=light("line"), lw=1.0, zorder=0.5, clip_on=False)
         low, high = axis.get_xlim()
         for a, b in self.unseen:
             if (b := min(b, high)) > (a := max(a, low)):
@@ -214,12 +218,33 @@ def axes(height: float, across: str, up: str) -> tuple[Any, Any]:
     faint = light("faint")
     for x, words, side in ((4.0, up, "left"), (WIDTH - RIGHT, across, "right")):
         drawing.text(x / WIDTH, 7 / height, words, fontsize=13, color=faint, ha=side)
-    axis.tick_params(left=False, bottom=False, labelsize=13, labelcolor=faint, which="both")
-    axis.grid(axis="x", visible=False)
-    axis.grid(axis="y", color=light("line"), lw=1.0, clip_on=False)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
+    axis.tick_params(labelsize=13)  # which leaves room for fewer of them
+    axis.set_axis_off()
     return drawing, axis
+
+
+def _ticks(own: Any) -> list[tuple[float, str]]:
+    """(place, label) of each tick of matplotlib's x or y axis."""
+    own.set_major_formatter("{x:.6g}")
+    places = own.get_majorticklocs()
+    low, high = own.get_view_interval()
+    labels = zip(places.tolist(), own.major.formatter.format_ticks(places), strict=True)
+    return [(place, label) for place, label in labels if low <= place <= high]
+
+
+def _label(axis: Any) -> None:
+    """Draw the labels of both axes' ticks. What matplotlib draws by itself, with invisible marks
+    and labels on all sides, takes as long as the rest of a chart."""
+    for own, where in (
+        (axis.xaxis, axis.get_xaxis_text1_transform(PAD)),
+        (axis.yaxis, axis.get_yaxis_text1_transform(PAD)),
+    ):
+        transform, va, ha = where
+        for place, label in _ticks(own):
+            x, y = (place, 0.0) if own is axis.xaxis else (0.0, place)
+            axis.text(
+                x, y, label, transform=transform, va=va, ha=ha, fontsize=13, color=light("faint")
+            )
 
 
 def themed(drawing: Any, classes: str, title: str) -> str:
@@ -231,8 +256,7 @@ def themed(drawing: Any, classes: str, title: str) -> str:
         title: the text alternative.
     """
     for axis in drawing.axes:
-        axis.xaxis.set_major_formatter("{x:.6g}")
-        axis.yaxis.set_major_formatter("{x:.6g}")
+        _label(axis)
     with io.StringIO() as file:
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         drawing.savefig(file, format="svg", metadata=nothing, transparent=True)
@@ -244,8 +268,8 @@ def themed(drawing: Any, classes: str, title: str) -> str:
     inner = re.sub(r"<!--.*?-->|\s*\n\s*", " ", inner, flags=re.DOTALL)
     # ids would clash between the figures of a page; fonts are the page's own
     inner = re.sub(r' id="[^"]*"|font-family: [^;"]*;? ?', "", inner)
-    # a hundredth of a pixel is enough
-    inner = re.sub(r"(\d\.\d\d)\d+", r"\1", inner)
+    # a hundredth of a pixel is enough; what a tag follows is a label
+    inner = re.sub(r"(?<=\d\.\d\d)\d+(?![\d<])", "", inner)
     for name, (light, _) in COLOURS.items():
         inner = inner.replace(light, f"var(--{name})")
     return (
@@ -267,23 +291,32 @@ def light(colour: str) -> str:
 
 def _enclosed(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
     """The lowest and the highest values in each interval; gaps (NaN) are kept."""
-    parts = np.array_split(np.arange(len(x)), min(len(x), MOST_POINTS))
-    middle = np.array([x[part[len(part) // 2]] for part in parts])
-    return (
-        middle, np.array([low[part].min() for part in parts]),
-        np.array([high[part].max() for part in parts]),
-    )  # fmt: skip
+    parts = _parts(len(x), min(len(x), MOST_POINTS))
+    middle = parts[:, parts.shape[1] // 2]
+    return x[middle], low[parts].min(axis=1), high[parts].max(axis=1)
 
 
 def _thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The lowest and the highest value in each interval, in their order; gaps (NaN) are kept."""
     if len(x) <= MOST_POINTS:
         return x, y
-    kept: list[int] = []
-    for part in np.array_split(np.arange(len(x)), MOST_POINTS // 2):
-        values = y[part]
-        if np.isnan(values).any():
-            kept += part.tolist() if len(part) < 4 else [part[0], *part[np.isnan(values)][:1]]
-            continue
-        kept += sorted({int(part[values.argmin()]), int(part[values.argmax()])})
+    parts = _parts(len(x), MOST_POINTS // 2)
+    missing = np.isnan(y[parts])
+    gap = missing.any(axis=1)
+    whole, values = parts[~gap], y[parts[~gap]]
+    kept = np.zeros(len(x), dtype=bool)
+    for k in (values.argmin(axis=1), values.argmax(axis=1)):
+        kept[whole[np.arange(len(whole)), k]] = True
+    if parts.shape[1] > 4:
+        kept[parts[gap, 0]] = kept[parts[gap, missing[gap].argmax(axis=1)]] = True
+    else:
+        kept[parts[gap]] = True
     return x[kept], y[kept]
+
+
+def _parts(count: int, parts: int) -> NDArray[np.intp]:
+    """(parts, k): the indices of about equal parts; shorter ones repeat their last index."""
+    k = np.arange(parts + 1)
+    edges = count // parts * k + np.minimum(count % parts, k)
+    width = np.arange(np.diff(edges).max())
+    return np.minimum(edges[:-1, None] + width, edges[1:, None] - 1)

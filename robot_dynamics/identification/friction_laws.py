@@ -31,6 +31,8 @@ one"""
 SLOW = 0.01
 """RMS rate in rad/s (for sliding joints `SLIDING` times as many m/s) below which a joint counts as
 standing still: its friction and its rotor's inertia would be extrapolated from noise"""
+LEAST = -700.0
+"""Of an exponent: what is less has a power of e so small that it takes twice as long"""
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
 STRIBECK = 4
 """Of the first rate"""
@@ -66,6 +68,7 @@ def raw_columns(qd: Floats, turns: bool, qdd: Floats | None = None) -> Floats:
         np.divide(qd, rate, out=effect)
         effect *= effect
         np.negative(effect, out=effect)
+        np.maximum(effect, LEAST, out=effect)
         np.exp(effect, out=effect)
         effect *= sign
     if qdd is not None:
@@ -83,7 +86,7 @@ def reversal(qd: Floats, qdd: Floats, distance: Floats | float) -> Floats:
         distance: of presliding, rad or m; 0: there is none.
     """
     # as in `Friction.heading`: 2 sign(q̇) e^(-d/σ), d = q̇²/2|q̈|, where q̇ q̈ > 0
-    way = qd * qd / (2.0 * np.abs(qdd) * distance + TINY)
+    way = np.minimum(qd * qd / (2.0 * np.abs(qdd) * distance + TINY), -LEAST)
     turns = (qd * qdd > 0) & (np.asarray(distance) > 0)
     return np.asarray(np.where(turns, 2.0 * np.sign(qd) * np.exp(-way), 0.0))
 

@@ -42,8 +42,10 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
     example = ""
     for j, name in enumerate(stream.names):
         steps = np.diff(position[:, j])
-        if 2 * np.abs(steps).max(initial=0.0) <= LEAST:
-            continue  # no two steps differ by more than that
+        # by how much, at most, a step differs from the others, and from those nearby
+        off = (2 * np.abs(steps), NEARBY * np.abs(np.diff(steps)))
+        if min(each.max(initial=0.0) for each in off) <= LEAST:
+            continue
         usual, most = _usual(steps)
         whole = turns[j] * TURN * np.sign(steps - usual)
         # subtracting a whole turn must make a step usual again

@@ -326,30 +326,33 @@ class Rows:
         ]
         """By joint, the columns that can be nonzero in its rows"""
         self.tau: Floats = samples.tau.copy()
-        # [Y_j own τ], with the independent columns Y_j of bodies and rotors; all such columns that
+        # [Y_j own τ]ᵀ, with the independent columns Y_j of bodies and rotors; all such columns that
         # affect joint j are Y_j T_j
-        self._spread = [T for _, T in unknowns.independent]
+        bodies, self._spread = zip(*unknowns.independent, strict=True)
+        ends = np.cumsum([0, *map(len, bodies)]).tolist()
         self._equations = [
-            np.empty((len(samples), len(T) + unknowns.width + 1)) for T in self._spread
+            np.empty((len(T) + unknowns.width + 1, len(samples))) for T in self._spread
         ]
         for k in range(0, len(samples), BLOCK):
             block = slice(k, k + BLOCK)
             Y, known = unknowns.rigid(samples.rows(block))
             self.tau[block] -= known
-            for j, (bodies, _) in enumerate(unknowns.independent):
-                self._equations[j][block, : len(bodies)] = Y[:, j].take(bodies, axis=1)
+            chosen = np.concatenate([j * Y.shape[2] + own for j, own in enumerate(bodies)])
+            columns = Y.reshape(len(Y), -1).take(chosen, axis=1).T
+            for rows, (begin, end) in zip(self._equations, itertools.pairwise(ends), strict=True):
+                rows[: end - begin, block] = columns[begin:end]
         np.nan_to_num(self.tau, copy=False)
         for j, (rows, friction) in enumerate(
             zip(self._equations, unknowns.friction(samples), strict=True)
         ):
-            rows[:, len(self._spread[j]) : -1] = friction
-            rows[:, -1] = self.tau[:, j]
+            rows[len(self._spread[j]) : -1] = friction.T
+            rows[-1] = self.tau[:, j]
 
     @property
     def matrices(self) -> list[Floats]:
         """By joint, its design matrix (k, …), with the columns in `places`."""
         return [
-            np.hstack([rows[:, : len(T)] @ T, rows[:, len(T) : -1]])
+            np.hstack([rows[: len(T)].T @ T, rows[len(T) : -1].T])
             for rows, T in zip(self._equations, self._spread, strict=True)
         ]
 
@@ -357,7 +360,7 @@ class Rows:
         """The torque (k,) or (k, c) of joint j for parameters x (p,) or (p, c)."""
         rows, T, own = self._equations[j], self._spread[j], x[self.places[j]]
         width = T.shape[1]
-        torque: Floats = rows[part, :-1] @ np.concatenate([T @ own[:width], own[width:]])
+        torque: Floats = rows[:-1, part].T @ np.concatenate([T @ own[:width], own[width:]])
         return torque
 
     def residual(self, x: Floats) -> Floats:
@@ -367,11 +370,12 @@ class Rows:
         return residual
 
     def squares(self, j: int, weights: Floats, part: slice) -> Floats:
-        """One triangle of [Y own τ]ᵀ W [Y own τ] of joint j."""
-        from scipy.linalg.blas import dsyrk
-
+        """[Y own τ]ᵀ W [Y own τ] of joint j."""
         root = np.sqrt(weights[part, j])
-        return np.asarray(dsyrk(1.0, (self._equations[j][part] * root[:, None]).T))
+        # without the ends that have no weight, such as the halves of a recording
+        first, last = np.flatnonzero(root)[[0, -1]]
+        rows = self._equations[j][:, part][:, first : last + 1] * root[first : last + 1]
+        return np.asarray(rows @ rows.T)
 
 
 class Sums:
@@ -381,29 +385,28 @@ class Sums:
     def __init__(self, unknowns: Columns, folds: int = 1):
         self._unknowns = unknowns
         self._folds = folds
-        self._halves: dict[int, Floats] = {}
+        self._squares: dict[int, Floats] = {}
 
     def add(self, rows: Rows, weights: Floats, part: slice = slice(None), *, fold: int = 0) -> None:
         """Add rows with weights (k, n) to a fold."""
         for j in np.flatnonzero(weights[part].any(axis=0)).tolist():
-            half = rows.squares(j, weights, part)
-            if j not in self._halves:
-                self._halves[j] = np.zeros((self._folds, *half.shape))
-            self._halves[j][fold] += half
+            squares = rows.squares(j, weights, part)
+            if j not in self._squares:
+                self._squares[j] = np.zeros((self._folds, *squares.shape))
+            self._squares[j][fold] += squares
 
     def by_joint(self) -> Iterator[tuple[int, NDArray[np.intp], Floats, Floats]]:
         """(j, columns, Aᵀ W A (folds, …), Aᵀ W τ (folds, …)) of each joint; the columns are indices
         into its `places`, of those that can be nonzero."""
-        from scipy.linalg import block_diag
-
-        for j, half in self._halves.items():
-            whole = half + half.swapaxes(1, 2)
-            k = np.arange(whole.shape[1])
-            whole[:, k, k] = half[:, k, k]
+        width = self._unknowns.width
+        for j, squares in self._squares.items():
             # all columns that affect the joint are [independent ones, friction] times S
-            S = block_diag(self._unknowns.independent[j][1], np.eye(self._unknowns.width))
-            G = S.T @ whole[:, :-1, :-1] @ S
-            yield j, self._unknowns.felt[j], (G + G.swapaxes(1, 2)) / 2, whole[:, -1, :-1] @ S
+            _, T = self._unknowns.independent[j]
+            few, many = T.shape
+            S = np.eye(few + width, many + width, many - few)
+            S[:few, :many] = T
+            G = S.T @ squares[:, :-1, :-1] @ S
+            yield j, self._unknowns.felt[j], (G + G.swapaxes(1, 2)) / 2, squares[:, -1, :-1] @ S
 
     def together(self) -> tuple[Floats, Floats]:
         """(Aᵀ W A (p, p), Aᵀ W τ (p,)) of all folds and joints."""

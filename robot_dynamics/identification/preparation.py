@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,8 @@ class Smoothing:
     """The zero-phase filter of a stretch, and the filtered rates."""
 
     sections: Floats
+    start: Floats
+    """The sections' state after a long input of 1"""
     pad: int
     qd: Floats
     """(m, n): at the recording's sampling rate, before decimation"""
@@ -99,23 +101,7 @@ class Smoothing:
 
     def signals(self, x: Floats) -> Floats:
         """Filter signals (c, m), one in each row."""
-        from scipy.signal import sosfilt
-
-        # like SciPy's sosfiltfilt, which computes the initial state anew in every call
-        pad = self.pad
-        before, after = 2 * x[:, :1] - x[:, pad:0:-1], 2 * x[:, -1:] - x[:, -2 : -pad - 2 : -1]
-        y = np.concatenate([before, x, after], axis=1)
-        for _ in range(2):
-            y, _ = sosfilt(self.sections, y, zi=self._start * y[:, :1])
-            y = y[:, ::-1]
-        inner: Floats = y[:, pad : pad + x.shape[1]]
-        return inner
-
-    @cached_property
-    def _start(self) -> Floats:
-        from scipy.signal import sosfilt_zi
-
-        return np.asarray(sosfilt_zi(self.sections)[:, None, :])
+        return _both_ways(self.sections, self.start, self.pad, x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +209,9 @@ def joined(parts: Sequence[Samples]) -> Samples:
         rates, accelerations = (
             np.concatenate([getattr(each, name) for each in filters]) for name in ("qd", "qdd")
         )
-        smoothing = _Smoothings(first.sections, first.pad, rates, accelerations, tuple(filters))
+        smoothing = _Smoothings(
+            first.sections, first.start, first.pad, rates, accelerations, tuple(filters)
+        )
         before = np.cumsum([0, *(len(each.qd) for each in filters)])
         place = np.concatenate(
             [k + np.asarray(part.place) for k, part in zip(before, parts, strict=False)]
@@ -615,7 +603,8 @@ def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> lis
     given = (np.concatenate(there).mean(axis=0) > MOSTLY) & (told | ~moved)
     recorded = [np.where(given, each, other) for each, other in zip(rates, own, strict=True)]
     wrong = _rate_deviation(recorded, own) > MATCH
-    worse = _noise(recorded) > NOISIER * _noise(own)
+    noise, least = _noise(recorded, own)
+    worse = noise > NOISIER * least
     missing, odd, noisy = [], [], []
     for j, name in enumerate(names):
         if not given[j]:
@@ -644,43 +633,55 @@ def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> lis
 
 
 @lru_cache(maxsize=64)
-def _butter(*arguments: Any, **options: Any) -> Any:
-    """SciPy's Butterworth filter, designed only once."""
-    from scipy.signal import butter
+def _butter(*arguments: Any, **options: Any) -> tuple[Floats, Floats]:
+    """SciPy's Butterworth filter: its second-order sections, and their state after a long input of
+    1; designed only once."""
+    from scipy.signal import butter, sosfilt_zi
 
-    return butter(*arguments, **options)
+    sections = butter(*arguments, **options, output="sos")
+    return sections, sosfilt_zi(sections)[:, None, :]
+
+
+def _both_ways(sections: Floats, start: Floats, pad: int, x: Floats) -> Floats:
+    """Signals (c, m), one in each row, filtered forwards and backwards (zero phase); `pad` samples
+    are added at both ends, turned about the last one."""
+    from scipy.signal import sosfilt
+
+    # like SciPy's sosfiltfilt, which computes the initial state anew in every call
+    before, after = 2 * x[:, :1] - x[:, pad:0:-1], 2 * x[:, -1:] - x[:, -2 : -pad - 2 : -1]
+    y = np.concatenate([before, x, after], axis=1)
+    for _ in range(2):
+        y, _ = sosfilt(sections, y, zi=start * y[:, :1])
+        y = y[:, ::-1]
+    inner: Floats = y[:, pad : pad + x.shape[1]]
+    return inner
 
 
 def _rate_deviation(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
     """(n,): relative deviation of recorded from derived rates, (k, n) each, below a tenth of the
     Nyquist frequency, where the motion is."""
-    from scipy.signal import filtfilt
-
     n = derived[0].shape[1]
     off, size = np.zeros((2, n))
-    b, a = _butter(2, 0.1)
     for some, own in zip(recorded, derived, strict=True):
         if len(own) < FEWEST:
             continue
-        y, other = np.split(filtfilt(b, a, np.ascontiguousarray(np.hstack([own, some]).T)), 2)
+        y, other = np.split(_both_ways(*_butter(2, 0.1), 9, np.hstack([own, some]).T), 2)
         off += ((other - y) ** 2).sum(axis=1)
         size += (y**2).sum(axis=1)
     return np.asarray(np.sqrt(np.divide(off, size, out=np.zeros(n), where=size > 0)))
 
 
-def _noise(rates: Sequence[Floats]) -> Floats:
-    """(n,): RMS of rates, (k, n) each, between a tenth and a quarter of the sampling rate, where
-    numerical differences are still fairly accurate."""
-    from scipy.signal import sosfiltfilt
-
-    sections = _butter(2, (0.2, 0.5), "band", output="sos")
-    square, count = np.zeros(rates[0].shape[1]), 0
-    for each in rates:
-        if len(each) >= FEWEST:
-            high = sosfiltfilt(sections, np.ascontiguousarray(each.T))
-            square += len(each) * np.var(high, axis=1)
-            count += len(each)
-    return np.asarray(np.sqrt(square / max(count, 1)))
+def _noise(*rates: Sequence[Floats]) -> list[Floats]:
+    """For each of several kinds of rates, with stretches (k, n), (n,): their RMS between a tenth
+    and a quarter of the sampling rate, where numerical differences are still fairly accurate."""
+    square, count = np.zeros(len(rates) * rates[0][0].shape[1]), 0
+    for each in zip(*rates, strict=True):
+        k = len(each[0])
+        if k >= FEWEST:
+            high = _both_ways(*_butter(2, (0.2, 0.5), "band"), 15, np.hstack(each).T)
+            square += k * np.var(high, axis=1)
+            count += k
+    return np.split(np.sqrt(square / max(count, 1)), len(rates))
 
 
 def filtered(
@@ -706,30 +707,28 @@ def filtered(
     usable = _unsaturated(tau) & np.isfinite(tau)
     spoiled, step, friction, smoothing = 3, 1, None, None
     if cutoff is not None:
-        sections = _butter(ORDER, cutoff, fs=1.0 / period, output="sos")
         spoiled = _transient_length(cutoff, period)
         if kept is None and len(time) <= 3 * spoiled:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
         pad = min(len(time) - 1, 3 * spoiled)
 
-        smooth = Smoothing(sections, pad, qd, qd)
+        smooth = Smoothing(*_butter(ORDER, cutoff, fs=1.0 / period), pad, qd, qd)
         missing = ~np.isfinite(tau)
         q, qd, tau = np.split(smooth(np.nan_to_num(np.hstack([q, qd, tau]))), 3, axis=1)
         tau[missing] = np.nan
         smoothing = replace(smooth, qd=qd, qdd=differences(qd, period))
-        if kept is None:
-            friction = _all_columns(smoothing, turns)
-        else:
-            friction = _few_columns(qd, smooth, turns)
-        friction[..., STIFFNESS] = q
         usable = _eroded(usable, spoiled)
         step = max(1, int(1.0 / (THINNING * cutoff * period)))
     qdd = differences(qd, period) if smoothing is None else smoothing.qdd
     chosen = slice(spoiled, len(time) - spoiled, step) if kept is None else kept
-    samples = Samples(
-        time, q, qd, qdd, tau, unfiltered, usable, friction, smoothing, np.arange(len(time))
-    )
-    return samples.rows(chosen)
+    if smoothing is not None:
+        columns = _all_columns if kept is None else _few_columns
+        friction = columns(smoothing, turns, chosen)
+        friction[..., STIFFNESS] = q[chosen]
+    return Samples(
+        time[chosen], q[chosen], qd[chosen], qdd[chosen], tau[chosen], unfiltered[chosen],
+        usable[chosen], friction, smoothing, np.arange(len(time))[chosen],
+    )  # fmt: skip
 
 
 def _transient_length(cutoff: float, period: float) -> int:
@@ -737,38 +736,46 @@ def _transient_length(cutoff: float, period: float) -> int:
     return max(3, math.ceil(1.0 / (cutoff * period)))
 
 
-def _all_columns(smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
-    """(k, n, RAW): the filtered friction columns, without positions."""
-    qd, qdd = smooth.qd, smooth.qdd
-    out = np.empty((qd.shape[1], RAW, len(qd)))
-    for signals, rate, acceleration, turning in zip(out, qd.T, qdd.T, turns, strict=True):
+def _all_columns(
+    smooth: Smoothing, turns: tuple[bool, ...], chosen: slice | NDArray[np.intp]
+) -> Floats:
+    """(k, n, RAW): the filtered friction columns at some samples, without positions."""
+    out = np.empty((len(turns), RAW, len(smooth.qd[chosen])))
+    for signals, rate, acceleration, turning in zip(
+        out, smooth.qd.T, smooth.qdd.T, turns, strict=True
+    ):
         columns = raw_columns(rate, turning, acceleration).T
         if not rate.all():
-            signals[:] = smooth.signals(columns)
+            signals[:] = smooth.signals(columns)[:, chosen]
             continue
         # F(1) = 1, and F(1 where qd > 0) + F(1 where qd < 0) = 1 if qd is never 0
         told = np.delete(np.arange(STIFFNESS), [BACKWARDS, OFFSET])
-        signals[told] = smooth.signals(columns[told])
+        signals[told] = smooth.signals(columns[told])[:, chosen]
         signals[OFFSET] = 1.0
         signals[BACKWARDS] = signals[FORWARDS] - 1.0
     found: Floats = out.transpose(2, 0, 1)
     return found
 
 
-def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
-    """(k, n, RAW): the filtered friction columns, without positions and presliding, and with every
-    third Stribeck rate only."""
-    out = np.zeros((*qd.shape, RAW))
-    out[..., VISCOUS], out[..., OFFSET] = qd, 1.0
+def _few_columns(
+    smooth: Smoothing, turns: tuple[bool, ...], chosen: slice | NDArray[np.intp]
+) -> Floats:
+    """(k, n, RAW): the filtered friction columns at some samples, without positions and presliding,
+    and with every third Stribeck rate only."""
+    qd = smooth.qd.T
+    out = np.zeros((RAW, len(qd), len(smooth.qd[chosen])))
+    out[VISCOUS], out[OFFSET] = qd[:, chosen], 1.0
     ahead = qd > 0
     # F(1 where qd > 0) + F(1 where qd < 0) = 1
-    out[..., FORWARDS] = smooth(ahead.astype(float))
-    out[..., BACKWARDS] = out[..., FORWARDS] - 1.0
+    out[FORWARDS] = smooth.signals(ahead.astype(float))[:, chosen]
+    out[BACKWARDS] = out[FORWARDS] - 1.0
     sign = np.where(ahead, 1.0, -1.0)
-    own = np.array([rates(turning) for turning in turns])
+    own = np.array([rates(turning) for turning in turns])[:, :, None]
     for k in range(1, len(RATES), 3):
-        out[..., STRIBECK + k] = smooth(sign * np.exp(-((qd / own[:, k]) ** 2)))
-    return out
+        effect = sign * np.exp(-((qd / own[:, k]) ** 2))
+        out[STRIBECK + k] = smooth.signals(effect)[:, chosen]
+    found: Floats = out.transpose(2, 1, 0)
+    return found
 
 
 def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
@@ -862,10 +869,9 @@ def _resting(samples: Samples, share: float, fastest: Floats) -> NDArray[np.bool
 
 def _in_long_rests(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
     """Whether samples (k,) belong to rests of more than `LONGEST_REST`."""
-    found = np.zeros(len(still), dtype=bool)
-    for begin, end in runs(still):
-        if (end - begin) * period > LONGEST_REST:
-            found[begin:end] = True
+    found, each = np.zeros(len(still), dtype=bool), runs(still)
+    for begin, end in each[(each[:, 1] - each[:, 0]) * period > LONGEST_REST]:
+        found[begin:end] = True
     return found
 
 

@@ -100,8 +100,7 @@ class Prior:
         Args:
             x: (p,), the parameters of a similar fit; its bodies need not be physically consistent.
         """
-        L = np.linalg.cholesky(np.reshape(self.bodies, (-1, 4, 4)))
-        half = np.linalg.inv(L)
+        L, half = self._roots
         P = pseudo_inertia(x[: 10 * len(self.bodies)].reshape(-1, 10))
         # P = L U Λ Uᵀ Lᵀ, P₀ = L U Uᵀ Lᵀ
         ratios, axes = np.linalg.eigh(half @ P @ np.swapaxes(half, -1, -2))
@@ -132,6 +131,12 @@ class Prior:
         out = np.zeros((10 * len(self.bodies),) * 2)
         _diagonal_blocks(out, len(self.bodies))[...] = hessian(self._inverses)
         return out
+
+    @cached_property
+    def _roots(self) -> tuple[Floats, Floats]:
+        """(L, L⁻¹), (b, 4, 4) each, with P₀ = L Lᵀ"""
+        L = np.linalg.cholesky(np.reshape(self.bodies, (-1, 4, 4)))
+        return L, np.linalg.inv(L)
 
     @cached_property
     def _inverses(self) -> Floats:

@@ -337,7 +337,9 @@ class Unknowns:
         inertia and the described one.
         """
         columns, rest, values = self._columns
-        Y = self._dynamics.regressor(samples.q, samples.qd, samples.qdd)
+        # with contiguous arrays, a kernel's quickest way is open
+        state = map(np.ascontiguousarray, (samples.q, samples.qd, samples.qdd))
+        Y = self._dynamics.regressor(*state)
         known = self._friction(samples)
         if len(rest):
             known = known + Y[..., rest] @ values

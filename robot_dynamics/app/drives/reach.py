@@ -86,7 +86,6 @@ def drawn_map(found: Map, motion: Floats) -> str:
         height = 420.0
     across, up = (f"{n}, {u}" for n, u in zip(found.names, found.units, strict=True))
     drawing, axis = axes(height + TOP + BOTTOM, across, up)
-    axis.grid(visible=False)
     axis.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
     axis.axhspan(y[0], y[-1], color=light("wash"), lw=0, clip_on=False)
     for i, j in zip(*np.isfinite(found.passive_conditions).nonzero(), strict=True):
