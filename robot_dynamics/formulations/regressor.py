@@ -132,10 +132,7 @@ class Regressor:
     @property
     def content(self) -> Any:
         """What is compiled in."""
-        joints = [
-            (link.parent, replace(link.joint, friction=Friction(), limits=None))
-            for link in self.tree.links
-        ]
+        joints = [(link.parent, link.joint.geometry) for link in self.tree.links]
         return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
                 self.columns, self.shafts, self.armatures, self.rows, self.shifts,
                 self.laws, self.shapes)  # fmt: skip
