@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
 from ..geometry.loop_geometry import LoopGeometry
-from .constraint_forces import ConstraintForces, LoopForces
+from .constraint_forces import ConstraintForces, loop_forces
 from .continuation import Continuation
 from .control_model import ClosedModel, Sharing
 from .kernels import ModelKernels
@@ -170,13 +170,8 @@ class ClosedChain:
         origin, last = state["states"]
         self._continuation.go_on(self.solver.state(origin), last)
 
-    def __copy__(self) -> ClosedChain:
-        other = type(self).__new__(type(self))
-        other.__setstate__(self.__getstate__())
-        return other
-
     def __deepcopy__(self, memo: dict[int, Any]) -> ClosedChain:
-        return self.__copy__()
+        return copy(self)
 
     # --- properties -------------------------------------------------------------------------
 
@@ -640,11 +635,7 @@ class ClosedChain:
             tau = (with_all.on_motors(state.q_r) @ tau_r[..., None])[..., 0]
             tau_r = np.array(tau_r)
             tau_r[..., list(with_all.model.sharing.motors)] -= tau
-        return with_all._loop_forces(state, tau_r, f_c if geometry.free else None)
-
-    @cached_property
-    def _loop_forces(self) -> LoopForces:
-        return LoopForces(self.model.geometry)
+        return loop_forces(state, tau_r, f_c if geometry.free else None)
 
     def _with_all_closures(self) -> ClosedChain:
         """The same robot with a free platform, so that all joints of the platform are closures."""

@@ -143,6 +143,11 @@ class LoopGeometry:
         shape = len(self.rows), len(self.names)
         return self.compiled("whole_jacobian", self.constraints.jacobian, shape)
 
+    @cached_property
+    def directions(self) -> Callable[..., Floats]:
+        """q_r -> (…, m, 6), see `Constraints.directions`, over floats."""
+        return self.compiled("directions", self.constraints.directions, (len(self.rows), 6))
+
     @property
     def spread(self) -> Floats:
         """S (n_tree, n_r) in q_tree = S q_r + s."""
