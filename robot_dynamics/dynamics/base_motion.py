@@ -206,10 +206,8 @@ class MovingBase:
 
     def torques(self, at: Placed, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
         """The torques (…, n_m) at a position, for qd and qdd (…, k)."""
-        if self.adds:
-            qd = qdd = np.zeros_like(as_floats("qd", qd))
-            motion = self._with_gravity_change(motion)
-        tau = self._of_tree(*at.state(qd, qdd, self._names), motion)[..., 6:]
+        state = self._moved(*at.state(qd, qdd, self._names), motion)
+        tau = self._chain.torques(*state)[..., 6:]
         return np.ascontiguousarray(at.on_motors(tau, self._names))
 
     def motor_torques(
@@ -278,10 +276,6 @@ class MovingBase:
         if motion.specific_force is None:
             motion = BaseMotion(rotation=motion.rotation)
         return BaseMotion(specific_force=motion.felt(self._gravity) + self._gravity)
-
-    def _of_tree(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
-        """The torques (…, 6 + n) of the tree carried by the six joints."""
-        return self._chain.torques(*self._carried(q, qd, qdd, motion, len(self._names)))
 
     def _carried(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, n: int
