@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
 from ..formulations.terms import MOTION, OF_LINKS
-from ..inputs import as_floats
+from ..inputs import as_floats, vectors
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import on_six_joints, turns
 from ..scalar import Floats
@@ -296,10 +296,7 @@ class MovingBase:
 
 def _with_base(name: str, base: Floats, state: ArrayLike, n: int) -> Floats:
     """[base; state] (…, 6 + n)."""
-    array = as_floats(name, state)
-    if array.ndim == 0 or array.shape[-1] != n:
-        raise wrong(InputError, name, array.shape, f"shape (…, {n})")
-    return _concatenated(base, array)
+    return _concatenated(base, vectors(name, state, n))
 
 
 def _concatenated(one: Floats, other: Floats) -> Floats:
@@ -314,9 +311,7 @@ def _concatenated(one: Floats, other: Floats) -> Floats:
 def _vector(name: str, value: Any) -> Floats:
     if value is ZERO:
         return NONE
-    found = as_floats(f"base_motion: {name}", value)
-    if found.ndim == 0 or found.shape[-1] != 3:
-        raise wrong(InputError, f"base_motion: {name}", found.shape, "shape (…, 3)")
+    found = vectors(f"base_motion: {name}", value, 3)
     if not np.isfinite(found).all():
         raise wrong(InputError, f"base_motion: {name}", found.tolist(), "finite numbers")
     return found

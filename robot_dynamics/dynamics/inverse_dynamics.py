@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import CONDITION_LIMIT, ClosedChain, ConstraintForces
-from ..codegen.kernel import put
+from ..codegen.kernel import checked_threads, put
 from ..codegen.native import Forwarding, shortened
 from ..errors import InputError, choices, listed, one_line, wrong
 from ..formulations.equations import TERMS
-from ..inputs import as_floats, finite
+from ..inputs import as_floats, finite, flag, number
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.dynamic_parameters import standard_parameters
 from ..mechanism.shown import FEW, as_html
@@ -101,15 +101,15 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         threads: int | None = None,
     ):
         mechanism = inputs.robot(mechanism)
-        self._options = Options.checked(
+        self._options = Options(
             formulation,
             rotors,
-            terms,
-            friction_smoothing,
-            sensed,
-            condition_limit,
+            inputs.names_of_terms(terms),
+            number("friction_smoothing", friction_smoothing, 0.0),
+            flag("sensed", sensed),
+            number("condition_limit", condition_limit, 1.0),
             backend,
-            threads,
+            checked_threads(threads),
         )
         self.formulation = formulation
         self._unlock()

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
-from ...inputs import as_floats, number
+from ...inputs import as_floats, number, vectors
 from ...mechanism import Mechanism, Pose
 from ...mechanism.mechanism import check_finite
 from ...scalar import Floats, Mask
@@ -473,9 +473,7 @@ class ClosedChain:
             ClosureError, InputError: see `torques`.
         """
         q, qd = self._arrays(q=q, qd=qd)
-        torques, count = as_floats("tau", tau), len(self.actuated_names)
-        if torques.ndim == 0 or torques.shape[-1] != count:
-            raise wrong(InputError, "tau", torques.shape, f"shape (…, {count})")
+        torques = vectors("tau", tau, len(self.actuated_names))
         q_r, valid = self._close_regular(q)
         return _finished(self._kernels["forward"].call(q_r, qd, torques), valid)
 
@@ -682,14 +680,7 @@ class ClosedChain:
 
     def _arrays(self, **states: ArrayLike) -> list[Floats]:
         """The states as float arrays, broadcast to one shape (…, k)."""
-        k, arrays = self._k, []
-        for name, state in states.items():
-            array = as_floats(name, state)
-            if array.ndim == 0 or array.shape[-1] != k:
-                raise wrong(
-                    InputError, name, array.shape, f"shape (…, {k}): {', '.join(self.joint_names)}"
-                )
-            arrays.append(array)
+        arrays = [vectors(name, x, self._k, self.joint_names) for name, x in states.items()]
         if len({array.shape for array in arrays}) == 1:
             return arrays
         try:
