@@ -27,6 +27,7 @@ from ..errors import ClosureWarning, InputError, RecordingError, listed
 from ..inputs import frequency
 from ..mechanism import Friction, Inertial, Mechanism, Pose
 from ..mechanism.dynamic_parameters import (
+    BODY,
     frictions,
     rotor_names,
     standard_parameters,
@@ -34,7 +35,7 @@ from ..mechanism.dynamic_parameters import (
 )
 from ..mechanism.transform import friction_at_joints
 from .band import Needed, PredictionBand, counted, root_of
-from .bodies import NAMES, reference
+from .bodies import reference
 from .doubts import FINEST, Doubt, Evidence, doubted, nothing_left, remaining
 from .errors import Errors, SquaredErrors
 from .fit import RIDGE, chosen_weight
@@ -434,7 +435,7 @@ class ClosedUnknowns:
         columns = list(self.dynamics.parameter_names)
         place = {name: k for k, name in enumerate(columns)}
         self.bodies = body_names(whole)
-        names = [f"{body}.{each}" for body in self.bodies for each in NAMES]
+        names = [f"{body}.{each}" for body in self.bodies for each in BODY]
         values = standard_parameters(whole, "full", True)
         owned = [owner + term for owner in frictions(whole) for term in PLAIN]
         friction = [name for name in owned if name in place]
@@ -450,7 +451,7 @@ class ClosedUnknowns:
         self._known = np.array([values[columns[k]] for k in self._rest])
         at = {name: values[name] for name in names}
         described_bodies = [
-            np.array([at[f"{body}.{each}"] for each in NAMES]) for body in self.bodies
+            np.array([at[f"{body}.{each}"] for each in BODY]) for body in self.bodies
         ]
         mass = max(sum(float(phi[0]) for phi in described_bodies), 0.0)
         size = body_size(whole)

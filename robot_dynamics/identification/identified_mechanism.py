@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..mechanism import Friction, Inertial, Link, Mechanism, Pose, Rotor
-from ..mechanism.dynamic_parameters import rotor_names
+from ..mechanism.dynamic_parameters import ENTRIES, body_of, numbers_of, rotor_names
 from ..scalar import Array
-from .bodies import ENTRIES, body_of, is_possible, numbers_of
+from .bodies import is_possible
 from .fit import Fit
 from .unknowns import shaft_scale
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
-from .bodies import NAMES, body_of, reference
+from ..mechanism.dynamic_parameters import BODY, body_of
+from .bodies import reference
 from .fit import RIDGE
 from .friction_laws import reversal
 from .motors import at_joints, motor_rows
@@ -206,7 +207,7 @@ class Watch:
             f"{self.link}.{name}": Number(
                 float(self._x[k]), float(self._x0[k]), float(deviations[k])
             )
-            for k, name in enumerate(NAMES)
+            for k, name in enumerate(BODY)
         }
         for j, joint in enumerate(self.joints):
             law = self.mechanism.joint(joint).friction

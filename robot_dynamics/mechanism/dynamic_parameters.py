@@ -74,7 +74,7 @@ def standard_parameters(
     tree = lumped(with_rotor_model(mechanism, rotors))
     found: dict[str, float] = {}
     for link in tree.links:
-        found |= _named(link.name, BODY, _numbers(link.inertial))
+        found |= _named(link.name, BODY, numbers_of(link.inertial))
     if friction:
         for owner, law in frictions(mechanism).items():
             found |= {
@@ -83,7 +83,7 @@ def standard_parameters(
     if rotors != "none":
         for name, rotor in rotor_names(mechanism).items():
             if is_whole(rotor, rotors):
-                found |= _named(name, ROTOR, _numbers(rotor.inertial))
+                found |= _named(name, ROTOR, numbers_of(rotor.inertial))
             else:
                 found[f"{name}.inertia"] = float(rotor.inertial.inertia[2, 2])
     for name, place in armature_names(mechanism).items():
@@ -123,9 +123,9 @@ def with_parameters(
         elif not link.joint.moves:
             links.append(replace(link, inertial=Inertial()))
         else:
-            shift = _numbers(bare[link.name]) - array(before[each] for each in names)
+            shift = numbers_of(bare[link.name]) - array(before[each] for each in names)
             numbers = array(after[each] for each in names) + shift
-            links.append(replace(link, inertial=_body(link.name, numbers)))
+            links.append(replace(link, inertial=body_of(numbers, link.name)))
     laws = {
         owner: replace(law, **{FRICTION[each]: after[owner + each] for each in friction_terms(law)})
         for owner, law in frictions(mechanism).items()
@@ -141,7 +141,7 @@ def with_parameters(
         if changed.isdisjoint(names):
             return rotor
         if is_whole(rotor, rotors):
-            return replace(rotor, inertial=_body(name, array(after[each] for each in names)))
+            return replace(rotor, inertial=body_of(array(after[each] for each in names), name))
         tensor = np.array(rotor.inertial.inertia)
         tensor[2, 2] = after[names[-1]]
         return replace(rotor, inertial=replace(rotor.inertial, inertia=tensor))
@@ -220,12 +220,18 @@ def _named(owner: str, names: tuple[str, ...], numbers: Array) -> dict[str, floa
     return {f"{owner}.{name}": float(number) for name, number in zip(names, numbers, strict=True)}
 
 
-def _numbers(body: Inertial) -> Array:
+def numbers_of(body: Inertial) -> Array:
+    """The parameters `BODY` (10,) of a body, about the origin of its link's frame."""
     I = body.inertia_about_origin
     return array([body.mass, *body.first_moment, *(I[i, j] for i, j in ENTRIES)])
 
 
-def _body(name: str, numbers: Array) -> Inertial:
+def body_of(numbers: Array, name: str = "the body") -> Inertial:
+    """The body with the parameters `BODY` (10,).
+
+    Raises:
+        InputError: a first moment without mass.
+    """
     mass, moment = float(numbers[0]), numbers[1:4]
     inertia = zeros(3, 3)
     for (i, j), number in zip(ENTRIES, numbers[4:], strict=True):
