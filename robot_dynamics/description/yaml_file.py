@@ -27,7 +27,7 @@ from .check import Origins, position, things
 from .compound import PARTS, left_out, moved_from_outside, parts_of, split
 from .expression import in_numbers
 from .fields import mapping, text, tolerate, unknown
-from .files import YAML, find, read_text
+from .files import find, is_yaml, read_text
 from .order import parents_first
 from .records import BESIDE, DH, LINK, ROTOR, TREE, friction, inertial, limits
 from .yaml_text import plain
@@ -64,7 +64,7 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
     except DescriptionError as error:
         words = f"{at}: {error}"
         raise DescriptionError(words, name=at, value=reference, expected=error.expected) from None
-    if file.suffix.lower() in YAML:
+    if is_yaml(file):
         raise wrong(DescriptionError, at, reference, "a URDF, xacro, SDF or MJCF, not another YAML")
     mechanism = _retyped(
         formats.read(file, file.name, strict=strict), found.get("joints", {}), where, strict
