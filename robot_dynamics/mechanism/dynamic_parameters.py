@@ -114,10 +114,10 @@ def with_parameters(
     # the reflected model adds the motors' masses to their mounts; here they stay with the rotors
     bare = {link.name: link.inertial for link in lumped(mechanism).links}
     links: list[Link] = []
-    carrier: dict[str, str] = {mechanism.base: mechanism.base}
+    carriers = mechanism.carriers()
     for link in mechanism.links:
-        carrier[link.name] = link.name if link.joint.moves else carrier[link.parent]
-        names = [f"{carrier[link.name]}.{each}" for each in BODY]
+        carrier, _ = carriers[link.name]
+        names = [f"{carrier}.{each}" for each in BODY]
         if changed.isdisjoint(names):
             links.append(link)
         elif not link.joint.moves:
