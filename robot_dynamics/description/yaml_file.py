@@ -20,7 +20,7 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
-from ..mechanism.transform import with_locked_joints
+from ..mechanism.transform import with_locked_joints, with_parts
 from ..scalar import array, exact, rotation_x, rotation_z
 from . import formats
 from .check import Origins, position, things
@@ -135,15 +135,8 @@ def _measured(
     for name in laws:
         if name not in mechanism.tree_names:
             raise unknown((where / "friction" + ": joint").at(name), name, mechanism.tree_names)
-
-    def replaced(link: Link) -> Link:
-        law = laws.get(link.joint.name, link.joint.friction)
-        body = inertials.get(link.name, link.inertial)
-        return replace(link, joint=replace(link.joint, friction=law), inertial=body)
-
-    links = tuple(replaced(link) for link in mechanism.links)
     body = inertials.get(base, mechanism.base_inertial)
-    return replace(mechanism, links=links, base_inertial=body)
+    return replace(with_parts(mechanism, inertials, laws), base_inertial=body)
 
 
 def _tree(said: Mapping[str, Any], where: Place, fallback: str) -> Mechanism:

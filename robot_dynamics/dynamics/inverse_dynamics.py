@@ -20,10 +20,10 @@ from ..codegen.native import Forwarding, shortened
 from ..errors import InputError, choices, listed, one_line, wrong
 from ..formulations.equations import TERMS
 from ..inputs import as_floats, finite, flag, number
-from ..mechanism import Friction, Inertial, Link, Mechanism
+from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.dynamic_parameters import standard_parameters
 from ..mechanism.shown import FEW, as_html
-from ..mechanism.transform import with_payload
+from ..mechanism.transform import with_parts, with_payload
 from ..scalar import Array, Floats
 from . import inputs
 from .base_motion import BaseMotion
@@ -677,19 +677,13 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         for _, what, value, expected in law.faults(joint in shafts):
             raise wrong(InputError, f"{what} of {joint}", value, expected)
 
-        def with_friction(link: Link) -> Link:
-            if link.joint.name != joint:
-                return link
-            return replace(link, joint=replace(link.joint, friction=law))
-
         with self._changing:
-            bare = self._robot.bare
-            links = tuple(with_friction(link) for link in bare.links)
+            bare = with_parts(self._robot.bare, {}, {joint: law})
             rotors = tuple(
                 replace(rotor, friction=law) if rotor.name == joint and joint in shafts else rotor
                 for rotor in bare.rotors
             )
-            self._adopt(replace(bare, links=links, rotors=rotors), self._robot.payloads)
+            self._adopt(replace(bare, rotors=rotors), self._robot.payloads)
 
     def _adopt(self, bare: Mechanism, payloads: Mapping[str, Inertial]) -> None:
         """Switch to another robot of the same geometry in one assignment, or raise and keep the

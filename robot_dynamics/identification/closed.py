@@ -33,7 +33,7 @@ from ..mechanism.dynamic_parameters import (
     standard_parameters,
     with_parameters,
 )
-from ..mechanism.transform import friction_at_joints
+from ..mechanism.transform import friction_at_joints, with_parts
 from .band import Needed, PredictionBand, counted, root_of
 from .bodies import reference
 from .doubts import FINEST, Doubt, Evidence, doubted, nothing_left, remaining
@@ -42,7 +42,7 @@ from .fit import RIDGE, chosen_weight
 from .fleet import Sum
 from .friction_laws import PLAIN, stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
-from .identified_mechanism import fixed_to, links_with, parted
+from .identified_mechanism import fixed_to, parted
 from .normal_equations import SIGMA_OF_MAD, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, even
@@ -704,8 +704,8 @@ class ClosedUnknowns:
         for k, name in enumerate(self.bodies):
             inertials |= parted(self.whole, name, x[10 * k : 10 * k + 10])
         frictions = {link.joint.name: link.joint.friction for link in found.moving}
-        links = links_with(self.described, inertials, frictions)
-        return replace(self.described, links=links, rotors=found.rotors, armatures=found.armatures)
+        described = with_parts(self.described, inertials, frictions)
+        return replace(described, rotors=found.rotors, armatures=found.armatures)
 
 
 def _on_axes(

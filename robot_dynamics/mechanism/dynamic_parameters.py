@@ -29,8 +29,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
 from ..scalar import Array, Scalar, array, zeros
-from .mechanism import Friction, Inertial, Link, Mechanism, Rotor, new_name, point_inertia
-from .transform import lumped, with_rotor_model
+from .mechanism import Friction, Inertial, Mechanism, Rotor, new_name, point_inertia
+from .transform import lumped, with_parts, with_rotor_model
 
 BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """The parameters of a body, in the order of Pinocchio's `toDynamicParameters`"""
@@ -113,27 +113,22 @@ def with_parameters(
     changed = {name for name in before if after[name] != before[name]}
     # the reflected model adds the motors' masses to their mounts; here they stay with the rotors
     bare = {link.name: link.inertial for link in lumped(mechanism).links}
-    links: list[Link] = []
+    bodies: dict[str, Inertial] = {}
     carriers = mechanism.carriers()
     for link in mechanism.links:
         carrier, _ = carriers[link.name]
         names = [f"{carrier}.{each}" for each in BODY]
         if changed.isdisjoint(names):
-            links.append(link)
-        elif not link.joint.moves:
-            links.append(replace(link, inertial=Inertial()))
-        else:
+            continue
+        bodies[link.name] = Inertial()
+        if link.joint.moves:
             shift = numbers_of(bare[link.name]) - array(before[each] for each in names)
             numbers = array(after[each] for each in names) + shift
-            links.append(replace(link, inertial=body_of(numbers, link.name)))
+            bodies[link.name] = body_of(numbers, link.name)
     laws = {
         owner: replace(law, **{FRICTION[each]: after[owner + each] for each in friction_terms(law)})
         for owner, law in frictions(mechanism).items()
     }
-    for place, link in enumerate(links):
-        if link.joint.moves:
-            friction = laws[f"{link.joint.name}."]
-            links[place] = replace(link, joint=replace(link.joint, friction=friction))
 
     def moved(name: str, rotor: Rotor) -> Rotor:
         rotor = replace(rotor, friction=laws.get(f"{name}.rotor_"))
@@ -151,8 +146,7 @@ def with_parameters(
         law = laws.get(f"{name}_")
         armatures[place] = replace(armatures[place], inertia=after[name], friction=law)
     return replace(
-        mechanism,
-        links=tuple(links),
+        with_parts(mechanism, bodies, {name: laws[f"{name}."] for name in mechanism.tree_names}),
         rotors=tuple(moved(name, rotor) for name, rotor in rotor_names(mechanism).items()),
         armatures=tuple(armatures),
     )
