@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,25 @@ def _has_mask(x: Any) -> bool:
 
 
 _PLAIN = {float, int, np.float64}
+
+
+def vectors(name: str, x: ArrayLike, size: int, what: Iterable[str] = ()) -> Floats:
+    """The argument x as vectors (…, size).
+
+    Args:
+        name: the argument's name, for messages.
+        x: the argument.
+        size: the length of each vector.
+        what: names of its entries, for messages.
+
+    Raises:
+        InputError: x does not consist of real numbers, or has another last axis.
+    """
+    found = as_floats(name, x)
+    if found.ndim == 0 or found.shape[-1] != size:
+        entries = f": {', '.join(what)}" if what else ""
+        raise wrong(InputError, name, found.shape, f"shape (…, {size}){entries}")
+    return found
 
 
 def number(name: str, value: Any, least: float = -np.inf) -> float:

@@ -17,11 +17,7 @@ import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.formulations.terms import RIGID
 from robot_dynamics.identification import Identification, Recording, Stream, identify
-from robot_dynamics.identification.bodies import (
-    is_possible,
-    numbers,
-    numbers_of,
-)
+from robot_dynamics.identification.bodies import is_possible, numbers
 from robot_dynamics.identification.files import save, summary
 from robot_dynamics.identification.fit import about_described_bodies, fit
 from robot_dynamics.identification.normal_equations import approached, reduce
@@ -31,6 +27,7 @@ from robot_dynamics.identification.solve import FAR_HEAVIER
 from robot_dynamics.identification.standstill import Stepped
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism
+from robot_dynamics.mechanism.dynamic_parameters import numbers_of
 
 ARM = """<robot name="arm"><link name="base"/>
   <link name="upper"><inertial><origin xyz="0.02 0.01 0.15"/><mass value="4"/>

@@ -19,7 +19,6 @@ from robot_dynamics.app import identification_report as report
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording, Stream
-from robot_dynamics.identification.bodies import numbers_of
 from robot_dynamics.identification.closed import (
     ClosedIdentification,
     ClosedUnknowns,
@@ -33,6 +32,7 @@ from robot_dynamics.identification.files import save, summary
 from robot_dynamics.identification.preparation import even
 from robot_dynamics.identification.replay import replay
 from robot_dynamics.mechanism import Friction, Inertial, Joint, Link, Pose, Rotor
+from robot_dynamics.mechanism.dynamic_parameters import numbers_of
 from robot_dynamics.scalar import rotation_rpy
 from robot_dynamics.simulation.physics import Simulation
 

@@ -26,11 +26,9 @@ from robot_dynamics.identification import identified
 from robot_dynamics.identification.band import Band, Spread, needed
 from robot_dynamics.identification.bodies import (
     BASIS,
-    body_of,
     hessian,
     is_possible,
     numbers,
-    numbers_of,
     pseudo_inertia,
     reference,
 )
@@ -66,6 +64,7 @@ from robot_dynamics.identification.selection import HUMP, Drive
 from robot_dynamics.identification.solve import Prior, inverted, minimise, solved
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
+from robot_dynamics.mechanism.dynamic_parameters import body_of, numbers_of
 
 FIELDS = ("position", "velocity", "effort")
 

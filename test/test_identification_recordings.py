@@ -14,7 +14,8 @@ from scipy.signal import butter, filtfilt
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.identification import identify, read
-from robot_dynamics.identification.bodies import is_possible, numbers_of
+from robot_dynamics.identification.bodies import is_possible
+from robot_dynamics.mechanism.dynamic_parameters import numbers_of
 from robot_dynamics.mechanism.transform import lumped
 
 pytest.importorskip("rosbags", reason="rosbags reads the recordings")

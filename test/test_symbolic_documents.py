@@ -256,14 +256,15 @@ def test_a_robots_energies_give_its_equations():
         assert float(whole.subs(at)) == pytest.approx(expected[i], rel=1e-11)
 
 
-def test_energies_of_a_file_give_the_cartesian_pages_result(tmp_path, capsys):
+@pytest.mark.parametrize("name", ["energies.yaml", "ENERGIES.YML"])
+def test_energies_of_a_file_give_the_cartesian_pages_result(tmp_path, capsys, name):
     path = energies(
         tmp_path,
         coordinates=["q1", "q2", "q3"],
         kinetic="m1*q1_d**2/2 + m2*q2_d**2/2 + m3*q3_d**2/2",
         potential="m2*g*(beta2 + q2) + m3*g*(beta3 + q2)",
         symbols={"m1": 1.5},
-    )
+    ).rename(tmp_path / name)
     assert main(["derive", str(path), "--formulation", "energies", "--steps"]) == 0
     text = capsys.readouterr().out
     for words_ in ("dL/dq2 = -g*(m2 + m3)", "d/dt dL/dq3_d = m3*q3_dd", "tau[q1] = m1*q1_dd",

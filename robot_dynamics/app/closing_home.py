@@ -13,7 +13,7 @@ import numpy as np
 
 from ..closure import AssemblyMode, assembly_modes, undecided
 from ..description import load
-from ..description.files import find, read_text, write_text
+from ..description.files import find, is_yaml, read_text, write_text
 from ..description.yaml_home import rounded, with_home
 from ..errors import InputError, listed, wrong
 from ..mechanism import Mechanism
@@ -178,7 +178,7 @@ def undecided_note(mechanism: Mechanism, alike: Sequence[int]) -> str:
 
 def _write(source: str, out: str, home: dict[str, float]) -> None:
     file, target = find(source), Path(out)
-    if file.suffix.lower() not in (".yaml", ".yml"):
+    if not is_yaml(file):
         raise wrong(InputError, "FILE", file.name, "a YAML file: a URDF has no home")
     if target.parent.resolve() != file.parent.resolve():
         # paths in the description are relative to its folder

@@ -11,7 +11,7 @@ import numpy as np
 from ..closure import assembly_modes, prepared
 from ..description import load
 from ..description.check import body, nearest_possible
-from ..description.files import find, read_text
+from ..description.files import find, is_yaml, read_text
 from ..description.lines import yaml_line
 from ..description.schema import mistakes
 from ..description.yaml_text import plain
@@ -200,7 +200,7 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
 def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionError:
     """The same error, extended by all other mistakes that the schema finds in a YAML, with their
     lines."""
-    if not source.lower().endswith((".yaml", ".yml")):
+    if not is_yaml(source):
         return error
     try:
         text = read_text(find(source))

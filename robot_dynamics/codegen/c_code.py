@@ -6,11 +6,10 @@ Names in the source consist of fixed letters and numbers: nothing from a descrip
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 
-from .recorder import Operand, Program
+from .recorder import Operand, Program, needed
 
 CHUNK = 1500
 """Instructions in one C function: the time to compile a longer one grows faster than its length"""
@@ -80,7 +79,14 @@ class CCode:
         self._dialect = dialect
         self._angle_of = _angles(program)
         self._places = program.places
-        self._live = self._needed(program.outputs, through_angles=False)
+        # every function can read these values from x, sin_ or cos_
+        self._at_hand = {
+            place
+            for place, (operation, *operands) in enumerate(program.instructions)
+            if operation == "input"
+            or (operation in ("sin", "cos") and operands[0] in self._angle_of)
+        }
+        self._live = needed(program.instructions, program.outputs, self._at_hand)
         self._parts = self._divided()
         self._handed_on = self._crossing()
         self._ends: dict[int, list[int]] = {}  # by place
@@ -147,7 +153,7 @@ class CCode:
         if self._angle_of:
             lines = [self._head(f"angles(const {T} *const *x, {T} *angle)"), "{"]
             known: set[int] = set()
-            for place in sorted(self._needed(self._angle_of)):
+            for place in sorted(needed(self._program.instructions, self._angle_of)):
                 lines += self._statement(place, known)
             for angle, k in self._angle_of.items():
                 lines.append(f"    angle[{k}] = {self._result(angle)};")
@@ -168,7 +174,7 @@ class CCode:
         lines = []
         known: set[int] = set()
         for place in part:
-            if place in self._live and not self._is_at_hand(place):
+            if place in self._live and place not in self._at_hand:
                 lines += self._statement(place, known)
             if place in self._handed_on:
                 lines.append(f"    w[{self._handed_on[place]}] = v{place};")
@@ -197,13 +203,13 @@ class CCode:
         if operation == "input":
             vector, entry = self._places[operands[0]]
             return [self._constant(place, f"x[{vector}][{entry}]")]
-        if self._is_at_hand(place):
+        if place in self._at_hand:
             entry = self._angle_of[operands[0]]
             return [self._constant(place, f"{operation}_[{entry}]")]
         lines = []
         for operand in operands:
             if isinstance(operand, int) and operand not in known:
-                if self._is_at_hand(operand):
+                if operand in self._at_hand:
                     lines += self._statement(operand, known)
                 else:
                     known.add(operand)
@@ -221,27 +227,6 @@ class CCode:
         value = self._value(operand)
         return value if isinstance(operand, int) else self._dialect.constant.format(value)
 
-    def _is_at_hand(self, place: int) -> bool:
-        """Can every function read this value from x, sin_ or cos_?"""
-        operation, *operands = self._program.instructions[place]
-        return operation == "input" or (
-            operation in ("sin", "cos") and operands[0] in self._angle_of
-        )
-
-    def _needed(self, ends: Iterable[Operand], through_angles: bool = True) -> set[int]:
-        """These values and all others that they depend on. Unless `through_angles`, values that are
-        needed only to compute angles are left out, so that what the parts need remains."""
-        needed: set[int] = set()
-        pending = [end for end in ends if isinstance(end, int)]
-        while pending:
-            place = pending.pop()
-            if place not in needed:
-                needed.add(place)
-                operation, *operands = self._program.instructions[place]
-                if operation != "input" and (through_angles or not self._is_at_hand(place)):
-                    pending += [x for x in operands if isinstance(x, int)]
-        return needed
-
     def _divided(self) -> list[range]:
         total = len(self._program.instructions)
         return [range(k, min(k + CHUNK, total)) for k in range(0, total, CHUNK)] or [range(0)]
@@ -251,10 +236,10 @@ class CCode:
         previous value is no longer needed."""
         last: dict[int, int] = {}  # the last part that reads the value
         for place, (_, *operands) in enumerate(self._program.instructions):
-            if self._is_at_hand(place) or place not in self._live:
+            if place in self._at_hand or place not in self._live:
                 continue
             for x in operands:
-                if isinstance(x, int) and x // CHUNK != place // CHUNK and not self._is_at_hand(x):
+                if isinstance(x, int) and x // CHUNK != place // CHUNK and x not in self._at_hand:
                     last[x] = place // CHUNK
         crossing: dict[int, int] = {}
         free: list[int] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +85,22 @@ def value_of(operand: Operand, values: Sequence[Any]) -> Any:
     return values[operand] if isinstance(operand, int) else operand
 
 
+def needed(
+    instructions: Sequence[tuple[Any, ...]], ends: Iterable[Operand], known: Collection[int] = ()
+) -> set[int]:
+    """The instructions that compute these operands, except those that only known values need."""
+    found: set[int] = set()
+    pending = [end for end in ends if isinstance(end, int)]
+    while pending:
+        place = pending.pop()
+        if place not in found:
+            found.add(place)
+            operation, *operands = instructions[place]
+            if operation != "input" and place not in known:
+                pending += [x for x in operands if isinstance(x, int)]
+    return found
+
+
 class ProgramTooLarge(Exception):  # noqa: N818  not an error: a fallback is used
     """A program has more operations than allowed."""
 
@@ -112,16 +128,7 @@ class Recorder:
         """The program that computes these outputs and nothing else."""
         ends = [_operand(value) for value in outputs]
         self._absorb_signs()
-        needed: set[int] = set()
-        pending = [end for end in ends if isinstance(end, int)]
-        while pending:
-            place = pending.pop()
-            if place not in needed:
-                needed.add(place)
-                operation, *operands = self._instructions[place]
-                if operation != "input":
-                    pending += [x for x in operands if isinstance(x, int)]
-        new = {place: i for i, place in enumerate(sorted(needed))}
+        new = {place: i for i, place in enumerate(sorted(needed(self._instructions, ends)))}
 
         def moved(instruction: tuple[Any, ...]) -> tuple[Any, ...]:
             operation, *operands = instruction

@@ -20,9 +20,6 @@ from .known import known_robot
 from .packages import share
 from .yaml_text import plain
 
-YAML = (".yaml", ".yml")
-"""File name endings of YAML"""
-
 BLANKS = "\ufeff \t\r\n"
 """What may precede the first tag of XML"""
 
@@ -48,6 +45,11 @@ class XacroFile(PosixPath):
 def arguments_of(file: Path) -> tuple[str, ...]:
     """NAME:=VALUE of each argument for the expansion of a file; only xacro files have any."""
     return file.arguments if isinstance(file, XacroFile) else ()
+
+
+def is_yaml(file: str | Path) -> bool:
+    """Whether a file is YAML by the ending of its name."""
+    return Path(file).suffix.lower() in (".yaml", ".yml")
 
 
 def is_text(source: str) -> bool:
@@ -166,7 +168,7 @@ def urdf_of(file: Path) -> Path | None:
     Raises:
         DescriptionError: the YAML is not readable, or there is no such file.
     """
-    if file.suffix.lower() not in YAML:
+    if not is_yaml(file):
         return None
     content = plain(read_text(file), file.name)
     reference = content.get("urdf") if isinstance(content, dict) else None

@@ -13,7 +13,7 @@ from lxml import etree
 
 from ..errors import DescriptionError, Named, Place, RobotDynamicsError, Step
 from ..mechanism import BASE
-from .files import BLANKS, YAML, read_text, urdf_of
+from .files import BLANKS, is_yaml, read_text, urdf_of
 from .xml_text import first_tag, parsed
 from .yaml_text import PARSER
 
@@ -57,7 +57,7 @@ def _line(place: Place, source: str | Path) -> int | None:
     # the lines of a xacro file are not those of the expanded text
     if file.suffix.lower() == ".xacro":
         return None
-    line = yaml_line if file.suffix.lower() in YAML else xml_line
+    line = yaml_line if is_yaml(file) else xml_line
     return line(read_text(file), place.path)
 
 

@@ -22,7 +22,7 @@ from . import (
 )
 from .check import Origins, check
 from .fields import tolerate
-from .files import BLANKS, YAML, find, is_text, shortened
+from .files import BLANKS, find, is_text, is_yaml, shortened
 from .lines import located
 
 TEXT = "the URDF text"
@@ -61,7 +61,7 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
 def _loaded(source: str | Path, strict: bool, where: str) -> Mechanism:
     """The mechanism of a path or a text; errors name the line if it is known."""
     try:
-        if isinstance(source, Path) and source.suffix.lower() in YAML:
+        if isinstance(source, Path) and is_yaml(source):
             mechanism, origins = yaml_file.read(source, strict=strict)
             return finished(mechanism, where, strict, source, origins)
         return finished(formats.read(source, where, strict=strict), where, strict, source)

@@ -20,14 +20,14 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
-from ..mechanism.transform import with_locked_joints
+from ..mechanism.transform import with_locked_joints, with_parts
 from ..scalar import array, exact, rotation_x, rotation_z
 from . import formats
 from .check import Origins, position, things
 from .compound import PARTS, left_out, moved_from_outside, parts_of, split
 from .expression import in_numbers
 from .fields import mapping, text, tolerate, unknown
-from .files import YAML, find, read_text
+from .files import find, is_yaml, read_text
 from .order import parents_first
 from .records import BESIDE, DH, LINK, ROTOR, TREE, friction, inertial, limits
 from .yaml_text import plain
@@ -64,7 +64,7 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
     except DescriptionError as error:
         words = f"{at}: {error}"
         raise DescriptionError(words, name=at, value=reference, expected=error.expected) from None
-    if file.suffix.lower() in YAML:
+    if is_yaml(file):
         raise wrong(DescriptionError, at, reference, "a URDF, xacro, SDF or MJCF, not another YAML")
     mechanism = _retyped(
         formats.read(file, file.name, strict=strict), found.get("joints", {}), where, strict
@@ -135,15 +135,8 @@ def _measured(
     for name in laws:
         if name not in mechanism.tree_names:
             raise unknown((where / "friction" + ": joint").at(name), name, mechanism.tree_names)
-
-    def replaced(link: Link) -> Link:
-        law = laws.get(link.joint.name, link.joint.friction)
-        body = inertials.get(link.name, link.inertial)
-        return replace(link, joint=replace(link.joint, friction=law), inertial=body)
-
-    links = tuple(replaced(link) for link in mechanism.links)
     body = inertials.get(base, mechanism.base_inertial)
-    return replace(mechanism, links=links, base_inertial=body)
+    return replace(with_parts(mechanism, inertials, laws), base_inertial=body)
 
 
 def _tree(said: Mapping[str, Any], where: Place, fallback: str) -> Mechanism:

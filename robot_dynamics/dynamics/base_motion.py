@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
 from ..formulations.terms import MOTION, OF_LINKS
-from ..inputs import as_floats
+from ..inputs import as_floats, vectors
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import on_six_joints, turns
 from ..scalar import Floats
@@ -206,10 +206,8 @@ class MovingBase:
 
     def torques(self, at: Placed, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
         """The torques (…, n_m) at a position, for qd and qdd (…, k)."""
-        if self.adds:
-            qd = qdd = np.zeros_like(as_floats("qd", qd))
-            motion = self._with_gravity_change(motion)
-        tau = self._of_tree(*at.state(qd, qdd, self._names), motion)[..., 6:]
+        state = self._moved(*at.state(qd, qdd, self._names), motion)
+        tau = self._chain.torques(*state)[..., 6:]
         return np.ascontiguousarray(at.on_motors(tau, self._names))
 
     def motor_torques(
@@ -279,10 +277,6 @@ class MovingBase:
             motion = BaseMotion(rotation=motion.rotation)
         return BaseMotion(specific_force=motion.felt(self._gravity) + self._gravity)
 
-    def _of_tree(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
-        """The torques (…, 6 + n) of the tree carried by the six joints."""
-        return self._chain.torques(*self._carried(q, qd, qdd, motion, len(self._names)))
-
     def _carried(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, n: int
     ) -> tuple[Floats, Floats, Floats]:
@@ -302,10 +296,7 @@ class MovingBase:
 
 def _with_base(name: str, base: Floats, state: ArrayLike, n: int) -> Floats:
     """[base; state] (…, 6 + n)."""
-    array = as_floats(name, state)
-    if array.ndim == 0 or array.shape[-1] != n:
-        raise wrong(InputError, name, array.shape, f"shape (…, {n})")
-    return _concatenated(base, array)
+    return _concatenated(base, vectors(name, state, n))
 
 
 def _concatenated(one: Floats, other: Floats) -> Floats:
@@ -320,9 +311,7 @@ def _concatenated(one: Floats, other: Floats) -> Floats:
 def _vector(name: str, value: Any) -> Floats:
     if value is ZERO:
         return NONE
-    found = as_floats(f"base_motion: {name}", value)
-    if found.ndim == 0 or found.shape[-1] != 3:
-        raise wrong(InputError, f"base_motion: {name}", found.shape, "shape (…, 3)")
+    found = vectors(f"base_motion: {name}", value, 3)
     if not np.isfinite(found).all():
         raise wrong(InputError, f"base_motion: {name}", found.tolist(), "finite numbers")
     return found

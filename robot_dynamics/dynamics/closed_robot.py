@@ -59,7 +59,6 @@ class ClosedRobot(Chain):
 
     @property
     def backend(self) -> str:
-        """As `Chain.backend`."""
         return self.closed.backend
 
     def over(self, mechanism: Mechanism) -> ClosedRobot:
@@ -77,7 +76,6 @@ class ClosedRobot(Chain):
         return other
 
     def at(self, q: ArrayLike, regular: bool = False) -> ClosedPlace:
-        """As `Chain.at`."""
         return self._at(
             self.closed.configuration(q) if regular else self.closed.forward_kinematics(q).q_r
         )
@@ -91,15 +89,12 @@ class ClosedRobot(Chain):
         return tau, self._at(q_r)
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
-        """As `Chain.mass_matrix`."""
         return self.closed.mass_matrix(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """As `Chain.coriolis_matrix`."""
         return self.closed.coriolis_matrix(q, qd)
 
     def gravity(self, q: ArrayLike) -> Floats:
-        """As `Chain.gravity`."""
         return self.closed.gravity(q)
 
     def forward(
@@ -115,7 +110,6 @@ class ClosedRobot(Chain):
             return put(out, self.closed.forward(q, qd, tau))
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """As `Chain.derivatives`."""
         return self.closed.derivatives(q, qd, qdd)
 
     def regressor(
@@ -126,29 +120,24 @@ class ClosedRobot(Chain):
             return put(out, self._regressor.of(self).projected(self.closed, q, qd, qdd))
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """As `Chain.kinetic_energy`."""
         with self.lock:
             return self.at(q).kinetic_energy(qd)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
-        """As `Chain.potential_energy`."""
         with self.lock:
             return self.at(q).potential_energy()
 
     def pose(self, q: ArrayLike, link: str) -> Floats:
-        """As `Chain.pose`."""
         with self.lock:
             return self.at(q).pose(link)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
-        """As `Chain.jacobian`."""
         with self.lock:
             return self.at(q).jacobian(link)
 
     def constraint_forces(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
     ) -> ConstraintForces:
-        """As `Chain.constraint_forces`."""
 
         def pushes(mechanism: Mechanism, q_tree: Floats) -> tuple[Floats, Floats]:
             tree = self._with_platform_free(mechanism)

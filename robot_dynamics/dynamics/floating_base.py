@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, choices, wrong
 from ..formulations.floating import adjoint
-from ..inputs import as_floats
+from ..inputs import vectors
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import BASE, floating, names_on_axes
 from ..scalar import Floats
@@ -115,10 +115,7 @@ class FloatingBase(InverseDynamics):
             InputError: a wrong shape.
         """
         n = len(self.joint_names)
-        q, step = as_floats("q", q), as_floats("step", step)
-        for name, value, size in (("q", q, n + 1), ("step", step, n)):
-            if value.ndim == 0 or value.shape[-1] != size:
-                raise wrong(InputError, name, value.shape, f"shape (…, {size})")
+        q, step = vectors("q", q, n + 1), vectors("step", step, n)
         batch = np.broadcast_shapes(q.shape[:-1], step.shape[:-1])
         q, step = np.broadcast_to(q, (*batch, n + 1)), np.broadcast_to(step, (*batch, n))
         out = np.empty((*batch, n + 1))

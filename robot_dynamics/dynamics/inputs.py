@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.kernel import checked_threads
 from ..errors import InputError, wrong
 from ..formulations.terms import rotors_felt
-from ..inputs import as_floats, finite, flag, number
+from ..inputs import finite, number, vectors
 from ..mechanism import Inertial, Mechanism
 from ..mechanism.mechanism import check_finite
 from ..scalar import Floats
@@ -25,7 +24,10 @@ zero"""
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `InverseDynamics`, under the same names."""
+    """The options of `InverseDynamics`, under the same names.
+
+    The names of formulations, rotor models, terms and backends are checked where they are used.
+    """
 
     formulation: str
     rotors: str
@@ -35,36 +37,6 @@ class Options:
     condition_limit: float
     backend: str
     threads: int | None
-
-    @classmethod
-    def checked(
-        cls,
-        formulation: str,
-        rotors: str,
-        terms: Iterable[str],
-        friction_smoothing: float,
-        sensed: bool,
-        condition_limit: float,
-        backend: str,
-        threads: int | None,
-    ) -> Options:
-        """The options, with their types checked.
-
-        The names of formulations, rotor models, terms and backends are checked where they are used.
-
-        Raises:
-            InputError: an option has the wrong type.
-        """
-        return cls(
-            formulation,
-            rotors,
-            names_of_terms(terms),
-            number("friction_smoothing", friction_smoothing, 0.0),
-            flag("sensed", sensed),
-            number("condition_limit", condition_limit, 1.0),
-            backend,
-            checked_threads(threads),
-        )
 
     @property
     def named(self) -> dict[str, Any]:
@@ -101,22 +73,11 @@ def wrenches(given: Mapping[str, ArrayLike] | None) -> dict[str, Floats]:
     """Wrenches (…, 6) by link.
 
     Raises:
-        InputError: one is not six finite numbers.
+        InputError: one is not six numbers.
     """
-    return {link: wrench(link, value) for link, value in (given or {}).items()}
-
-
-def wrench(link: str, value: ArrayLike) -> Floats:
-    """A wrench (…, 6) on a link.
-
-    Raises:
-        InputError: the value is anything else.
-    """
-    found = as_floats(f"wrench on {link}", value)
-    if found.ndim == 0 or found.shape[-1] != 6:
-        expected = "shape (…, 6): force and moment"
-        raise wrong(InputError, f"wrench on {link}", found.shape, expected)
-    return found
+    named = (given or {}).items()
+    what = ("force and moment",)
+    return {link: vectors(f"wrench on {link}", value, 6, what) for link, value in named}
 
 
 def names_of_terms(chosen: Any) -> tuple[Any, ...]:

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import CONDITION_LIMIT, ClosedChain, ConstraintForces
-from ..codegen.kernel import put
+from ..codegen.kernel import checked_threads, put
 from ..codegen.native import Forwarding, shortened
 from ..errors import InputError, choices, listed, one_line, wrong
 from ..formulations.equations import TERMS
-from ..inputs import as_floats, finite
-from ..mechanism import Friction, Inertial, Link, Mechanism
+from ..inputs import as_floats, finite, flag, number
+from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.dynamic_parameters import standard_parameters
 from ..mechanism.shown import FEW, as_html
-from ..mechanism.transform import with_payload
+from ..mechanism.transform import with_parts, with_payload
 from ..scalar import Array, Floats
 from . import inputs
 from .base_motion import BaseMotion
@@ -101,15 +101,15 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         threads: int | None = None,
     ):
         mechanism = inputs.robot(mechanism)
-        self._options = Options.checked(
+        self._options = Options(
             formulation,
             rotors,
-            terms,
-            friction_smoothing,
-            sensed,
-            condition_limit,
+            inputs.names_of_terms(terms),
+            number("friction_smoothing", friction_smoothing, 0.0),
+            flag("sensed", sensed),
+            number("condition_limit", condition_limit, 1.0),
             backend,
-            threads,
+            checked_threads(threads),
         )
         self.formulation = formulation
         self._unlock()
@@ -677,19 +677,13 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         for _, what, value, expected in law.faults(joint in shafts):
             raise wrong(InputError, f"{what} of {joint}", value, expected)
 
-        def with_friction(link: Link) -> Link:
-            if link.joint.name != joint:
-                return link
-            return replace(link, joint=replace(link.joint, friction=law))
-
         with self._changing:
-            bare = self._robot.bare
-            links = tuple(with_friction(link) for link in bare.links)
+            bare = with_parts(self._robot.bare, {}, {joint: law})
             rotors = tuple(
                 replace(rotor, friction=law) if rotor.name == joint and joint in shafts else rotor
                 for rotor in bare.rotors
             )
-            self._adopt(replace(bare, links=links, rotors=rotors), self._robot.payloads)
+            self._adopt(replace(bare, rotors=rotors), self._robot.payloads)
 
     def _adopt(self, bare: Mechanism, payloads: Mapping[str, Inertial]) -> None:
         """Switch to another robot of the same geometry in one assignment, or raise and keep the

@@ -49,12 +49,10 @@ class OpenRobot(Chain):
 
     @property
     def home(self) -> Floats:
-        """As `Chain.home`."""
         return np.array([self.mechanism.home_of(name) for name in self.joint_names])
 
     @property
     def backend(self) -> str:
-        """As `Chain.backend`."""
         return self._chain.backend
 
     def over(self, mechanism: Mechanism) -> OpenRobot:
@@ -72,19 +70,15 @@ class OpenRobot(Chain):
         return self
 
     def at(self, q: ArrayLike, regular: bool = False) -> OpenPlace:  # noqa: ARG002
-        """As `Chain.at`."""
         return OpenPlace(self._tree.of(self), as_floats("q", q))
 
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, OpenPlace]:
-        """As `Chain.solved`."""
         return self.torques(q, qd, qdd), self.at(q)
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
-        """As `Chain.mass_matrix`."""
         return self._matrices.mass_matrix(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """As `Chain.coriolis_matrix`."""
         return self._matrices.coriolis_matrix(q, qd)
 
     @property
@@ -94,39 +88,31 @@ class OpenRobot(Chain):
         return self._chain if len(self.joint_names) <= FEW else self._tree.of(self).chain
 
     def gravity(self, q: ArrayLike) -> Floats:
-        """As `Chain.gravity`."""
         return self._chain.gravity(q)
 
     def forward(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
     ) -> Floats:
-        """As `Chain.forward`."""
         return self._tree.of(self).forward(q, qd, tau, out)
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """As `Chain.derivatives`."""
         return self._tree.of(self).derivatives(q, qd, qdd)
 
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
     ) -> Floats:
-        """As `Chain.regressor`."""
         return self._regressor.of(self).matrix(q, qd, qdd, out)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """As `Chain.kinetic_energy`."""
         return self._tree.of(self).kinetic_energy(q, qd)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
-        """As `Chain.potential_energy`."""
         return self._tree.of(self).potential_energy(q)
 
     def pose(self, q: ArrayLike, link: str) -> Floats:
-        """As `Chain.pose`."""
         return self._tree.of(self).pose(q, link)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
-        """As `Chain.jacobian`."""
         return self._tree.of(self).jacobian(q, link)
 
     def constraint_forces(

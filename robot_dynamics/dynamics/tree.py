@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen import Function, Kernel
 from ..errors import InputError, choices, wrong
-from ..mechanism import Friction, Inertial, Mechanism
+from ..mechanism import Inertial, Mechanism
 from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
 from ..scalar import Array, Floats, array
 from .inputs import Options
@@ -163,12 +163,5 @@ class _Mass:
 
 def _geometry(mechanism: Mechanism) -> Any:
     """The links and the base without bodies, friction and limits."""
-    links = tuple(
-        replace(
-            link,
-            inertial=Inertial(),
-            joint=replace(link.joint, friction=Friction(), limits=None),
-        )
-        for link in mechanism.links
-    )
-    return (links, mechanism.base)
+    links = (replace(x, inertial=Inertial(), joint=x.joint.geometry) for x in mechanism.links)
+    return (tuple(links), mechanism.base)

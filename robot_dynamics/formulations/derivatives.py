@@ -162,14 +162,14 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
     bodies = []
     for i, link in enumerate(tree.links):
         joint, p = link.joint, parents[i]
-        origin = joint.origin
         if p < 0:
             # the base accelerates upwards in place of gravity
-            a[p], origin = -(origin.rotation.T @ tree.gravity), Pose()
-        turn = Turn(origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
+            a[p] = -(joint.origin.rotation.T @ tree.gravity)
+            joint = replace(joint, origin=Pose())
+        turn = Turn(joint, q[i])
         x, y, z = (R[p] @ turn.origin).T
         R[i] = array([turn.c * x + turn.s * y, turn.c * y - turn.s * x, z]).T
-        o[i] = o[p] + R[p] @ origin.translation
+        o[i] = o[p] + R[p] @ joint.origin.translation
         if joint.slides:
             o[i] = o[i] + z * q[i]
         S_w, S_v = (z, cross(o[i], z)) if joint.turns else (zeros(3), z)

@@ -18,8 +18,8 @@ from functools import partial
 import numpy as np
 
 from ..errors import InputError, choices, wrong
-from ..mechanism import Mechanism
-from ..mechanism.transform import ROTOR_MODELS, with_rotor_model, without_bodies
+from ..mechanism import Joint, Mechanism
+from ..mechanism.transform import ROTOR_MODELS, with_joints, with_rotor_model, without_bodies
 from ..scalar import (
     Array,
     Note,
@@ -152,13 +152,11 @@ class Equations:
     @property
     def developed(self) -> Equations:
         """The same equations without presliding: dry friction is always fully developed."""
-        links = tuple(
-            replace(link, joint=replace(link.joint, friction=replace(law, presliding=0.0)))
-            if not is_zero((law := link.joint.friction).presliding)
-            else link
-            for link in self.mechanism.links
-        )
-        return replace(self, mechanism=replace(self.mechanism, links=links))
+
+        def without_presliding(joint: Joint) -> Joint:
+            return replace(joint, friction=replace(joint.friction, presliding=0.0))
+
+        return replace(self, mechanism=with_joints(self.mechanism, without_presliding))
 
     def _rigid(
         self,

@@ -66,7 +66,7 @@ def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, 
     a twist δ on the base's axes, R exp([δ]×), as in Pinocchio."""
     gravity, v = tree.gravity, array(qd)
     q6, qd6, qdd6, turned = at_zero(tree, q, v, qdd, gravity)
-    by_q, by_qd, D = derivatives.of_bodies(_with_gravity(tree, turned), q6, qd6, qdd6)
+    by_q, by_qd, D = derivatives.of_bodies(replace(tree, gravity=turned), q6, qd6, qdd6)
     order = _order(len(v))
     by_q, by_qd, D = (each[np.ix_(order, order)] for each in (by_q, by_qd, D))
     slides, turns = D[:, :3], D[:, 3:BASE]
@@ -90,7 +90,7 @@ def _articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
     v, order = array(qd), _order(len(qd))
     # `shift` contains the six joints' q̈ at a = 0
     q6, qd6, shift, turned = at_zero(tree, q, v, zeros(len(v)), tree.gravity)
-    found = open_forward.articulated(_with_gravity(tree, turned), q6, qd6, array(tau)[order])
+    found = open_forward.articulated(replace(tree, gravity=turned), q6, qd6, array(tau)[order])
     return array(found - shift)[order]
 
 
@@ -112,7 +112,7 @@ def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:
     moved, g = _moved(mechanism, q), mechanism.gravity
     mass = sum(link.inertial.mass for link in mechanism.links if _floats(mechanism, link.name))
     # p = R p_0 + t
-    turned = _with_gravity(mechanism, moved.rotation.T @ g)
+    turned = replace(mechanism, gravity=moved.rotation.T @ g)
     return kinematics.potential_energy(turned, _still(q)) - mass * (g @ moved.translation)
 
 
@@ -164,10 +164,6 @@ def _order(n: int) -> list[int]:
 def _still(q: Array) -> Array:
     """Positions (n,) of the tree's joints, with the six at zero."""
     return array([*zeros(BASE), *array(q)[BASE + 1 :]])
-
-
-def _with_gravity(tree: Mechanism, gravity: Array) -> Mechanism:
-    return replace(tree, gravity=gravity)
 
 
 def _joint_frame(tree: Mechanism) -> Pose:

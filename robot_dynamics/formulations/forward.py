@@ -20,7 +20,7 @@ import numpy as np
 from ..mechanism import Mechanism
 from ..scalar import Array, Scalar, array, cross, is_zero, mirrored, skew, zeros
 from .equations import Equations
-from .newton_euler import Turn
+from .newton_euler import Turn, placed
 from .terms import ACCELERATED, gravity_of, motion_of
 
 SOLVED = 7
@@ -122,10 +122,7 @@ def articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
     biases: list[list[Array]] = []
     for i, link in enumerate(links):
         joint, body, w_p = link.joint, link.inertial, omega[parents[i]]
-        turn = Turn(joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
-        arm = joint.origin.translation
-        if joint.slides:
-            arm = arm + joint.origin.rotation[:, 2] * q[i]
+        turn, arm = placed(joint, q[i])
         w = turn.inward(w_p)
         spin = array([w[1] * qd[i], -w[0] * qd[i], 0.0])  # ω × z q̇
         a = turn.inward(cross(w_p, cross(w_p, arm)))

@@ -4,43 +4,38 @@ joints. Loops are ignored."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterable
 
 import numpy as np
 
-from ..mechanism import Mechanism, Pose
+from ..mechanism import Link, Mechanism, Pose
 from ..mechanism.transform import lumped
 from ..scalar import Array, Scalar, array, cross, zeros
 
 
 def pose(mechanism: Mechanism, link: str, q: Array) -> Array:
     """The link's frame in the base frame (4, 4) at q (n,)."""
-    return _chain(mechanism, link, q)[-1][1].homogeneous()
+    return _frames(mechanism, _way(mechanism, link), q)[link].homogeneous()
 
 
 def poses(mechanism: Mechanism, q: Array) -> dict[str, Pose]:
     """The frames of all links, and of the base, in the base frame at q (n,)."""
-    S, s = mechanism.coordinates()
-    position = dict(zip(mechanism.tree_names, S @ array(q) + s, strict=True))
-    frames = {mechanism.base: Pose()}
-    for link in mechanism.links:
-        at = position.get(link.joint.name, 0.0)
-        frames[link.name] = frames[link.parent] @ link.joint.pose(at)
-    return frames
+    return _frames(mechanism, mechanism.links, q)
 
 
 def jacobian(mechanism: Mechanism, link: str, q: Array) -> Array:
     """The Jacobian J (6, n) of the origin of the link's frame on base axes, [ṗ; ω] = J q̇."""
     S, _ = mechanism.coordinates()
     row = {name: j for j, name in enumerate(mechanism.tree_names)}
-    chain = _chain(mechanism, link, q)
-    end = chain[-1][1].translation
+    way = _way(mechanism, link)
+    frames = _frames(mechanism, way, q)
+    end = frames[link].translation
     columns = np.zeros((len(row), 6), dtype=object)
-    for (_, before), (name, _) in pairwise(chain):
-        joint = mechanism.link(name).joint
+    for each in way:
+        joint = each.joint
         if not joint.moves:
             continue
-        frame = before @ joint.origin
+        frame = frames[each.parent] @ joint.origin
         axis = frame.rotation @ joint.axis
         # ∂p/∂q_j = z × (p - p_j), ω = z; a sliding joint: z, 0
         lever = end - frame.translation
@@ -63,12 +58,17 @@ def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:
     return -(tree.gravity @ moment)
 
 
-def _chain(mechanism: Mechanism, link: str, q: Array) -> list[tuple[str, Pose]]:
-    """The links from the base to this one, with their frames in the base frame."""
+def _way(mechanism: Mechanism, link: str) -> list[Link]:
+    """The links from the base, which is not among them, to this one."""
+    return [mechanism.link(name) for name in reversed(mechanism.path(link)[:-1])]
+
+
+def _frames(mechanism: Mechanism, links: Iterable[Link], q: Array) -> dict[str, Pose]:
+    """The frames of the base and of these links, each after its parent, in the base frame."""
     S, s = mechanism.coordinates()
     position = dict(zip(mechanism.tree_names, S @ array(q) + s, strict=True))
-    frames = [(mechanism.base, Pose())]
-    for name in reversed(mechanism.path(link)[:-1]):
-        joint = mechanism.link(name).joint
-        frames.append((name, frames[-1][1] @ joint.pose(position.get(joint.name, 0.0))))
+    frames = {mechanism.base: Pose()}
+    for link in links:
+        at = position.get(link.joint.name, 0.0)
+        frames[link.name] = frames[link.parent] @ link.joint.pose(at)
     return frames

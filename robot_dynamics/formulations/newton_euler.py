@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from ..mechanism import Mechanism
+from ..mechanism import Joint, Mechanism
 from ..mechanism.transform import rotors_as_links, standard_form
 from ..scalar import (
     Array,
@@ -26,6 +26,9 @@ from ..scalar import (
     unnoticed,
     zeros,
 )
+
+Motion = tuple[Array, Array, Array, Array]
+"""ω, ω̇, U = [ω̇]× + [ω]×² and a of a frame, on its own axes"""
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
@@ -50,23 +53,8 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = 
 
     for i, link in enumerate(mechanism.links):
         joint, body = link.joint, link.inertial
-        w_p, alpha_p, U_p, a_p = motion[index[link.parent]]
-        turn = Turn(joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
-        p = joint.origin.translation
-        if joint.slides:
-            p = p + joint.origin.rotation[:, 2] * q[i]
-
-        # ω_i = Rᵀ ω_p + z q̇,   ω̇_i = Rᵀ ω̇_p + z q̈ + Rᵀ ω_p × z q̇
-        w, alpha = turn.inward(w_p), turn.inward(alpha_p)
-        # a_i = Rᵀ (a_p + U_p p),   U = [ω̇]× + [ω]×²
-        a = turn.inward(a_p + U_p @ p)
-        if joint.turns:
-            alpha = alpha + array([w[1] * qd[i], -w[0] * qd[i], qdd[i]])
-            w = w + array([0.0, 0.0, qd[i]])
-        else:
-            # a_i += z q̈ + 2 ω_i × z q̇
-            a = a + array([2.0 * w[1] * qd[i], -2.0 * w[0] * qd[i], qdd[i]])
-
+        turn, p = placed(joint, q[i])
+        w, alpha, a = moved(joint, turn, p, motion[index[link.parent]], qd[i], qdd[i])
         w, alpha, a = note("omega", i, w), note("alpha", i, alpha), note("a", i, a)
         U = note("U", i, acceleration_matrix(w, alpha))
         m, h, I = body.mass, body.first_moment, body.inertia_about_origin
@@ -94,17 +82,43 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = 
     return array(reversed(tau))
 
 
-class Turn:
-    """R = R_origin Rz(q), applied in two cheap steps; q is None if the frame does not rotate."""
+def placed(joint: Joint, q: Scalar) -> tuple[Turn, Array]:
+    """The rotation of the link's frame in its parent's at joint position q, and its origin (3,)."""
+    turn, p = Turn(joint, q), joint.origin.translation
+    if joint.slides:
+        p = p + joint.origin.rotation[:, 2] * q
+    return turn, p
 
-    def __init__(self, origin: Array, q: Scalar | None):
-        self.origin = origin
-        beta = _last_turn(origin)
-        if q is not None and beta:
-            # R_origin Rz(q) = [R_origin Rz(-β)] Rz(q + β): the bracket has a zero
-            self.origin, q = exact(origin @ rotation_z(-beta)), q + beta
-        self.c: Scalar = 1.0 if q is None else cos(q)
-        self.s: Scalar = 0.0 if q is None else sin(q)
+
+def moved(
+    joint: Joint, turn: Turn, p: Array, parent: Motion, qd: Scalar, qdd: Scalar
+) -> tuple[Array, Array, Array]:
+    """ω, ω̇ and a (3,) of the link's frame, which is `placed` at turn and p in its parent's."""
+    w_p, alpha_p, U_p, a_p = parent
+    # ω_i = Rᵀ ω_p + z q̇,   ω̇_i = Rᵀ ω̇_p + z q̈ + Rᵀ ω_p × z q̇
+    w, alpha = turn.inward(w_p), turn.inward(alpha_p)
+    # a_i = Rᵀ (a_p + U_p p)
+    a = turn.inward(a_p + U_p @ p)
+    if joint.turns:
+        alpha = alpha + array([w[1] * qd, -w[0] * qd, qdd])
+        return w + array([0.0, 0.0, qd]), alpha, a
+    # a_i += z q̈ + 2 ω_i × z q̇
+    return w, alpha, a + array([2.0 * w[1] * qd, -2.0 * w[0] * qd, qdd])
+
+
+class Turn:
+    """R = R_origin Rz(q) of a joint, applied in two cheap steps."""
+
+    def __init__(self, joint: Joint, q: Scalar):
+        self.origin: Array = joint.origin.rotation
+        self.c: Scalar = 1.0
+        self.s: Scalar = 0.0
+        if joint.turns and joint.carries_frame:
+            beta = _last_turn(self.origin)
+            if beta:
+                # R_origin Rz(q) = [R_origin Rz(-β)] Rz(q + β): the bracket has a zero
+                self.origin, q = exact(self.origin @ rotation_z(-beta)), q + beta
+            self.c, self.s = cos(q), sin(q)
 
     def inward(self, v: Array) -> Array:
         """Rᵀ v"""

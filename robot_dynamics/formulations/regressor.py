@@ -31,7 +31,7 @@ from ..mechanism.dynamic_parameters import (
 )
 from ..mechanism.transform import lumped, rotors_as_links, standard_form
 from ..scalar import Array, Scalar, array, cross, rotation_to, zeros
-from .newton_euler import Turn, acceleration_matrix
+from .newton_euler import acceleration_matrix, moved, placed
 from .terms import MOTION, gravity_of, motion_of, moves_as_one
 
 _WHOLE = Inertial(1.0, array([1.0, 2.0, 3.0]), np.eye(3))
@@ -132,10 +132,7 @@ class Regressor:
     @property
     def content(self) -> Any:
         """What is compiled in."""
-        joints = [
-            (link.parent, replace(link.joint, friction=Friction(), limits=None))
-            for link in self.tree.links
-        ]
+        joints = [(link.parent, link.joint.geometry) for link in self.tree.links]
         return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
                 self.columns, self.shafts, self.armatures, self.rows, self.shifts,
                 self.laws, self.shapes)  # fmt: skip
@@ -189,20 +186,8 @@ class Regressor:
         blocks = []
         for i, link in enumerate(tree.links):
             joint, parent = link.joint, index[link.parent]
-            w_p, alpha_p, U_p, a_p = motion[parent]
-            turn = Turn(
-                joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None
-            )
-            p = joint.origin.translation
-            if joint.slides:
-                p = p + joint.origin.rotation[:, 2] * q[i]
-            # as in newton_euler
-            w, alpha, a = turn.inward(w_p), turn.inward(alpha_p), turn.inward(a_p + U_p @ p)
-            if joint.turns:
-                alpha = alpha + array([w[1] * qd[i], -w[0] * qd[i], qdd[i]])
-                w = w + array([0.0, 0.0, qd[i]])
-            else:
-                a = a + array([2.0 * w[1] * qd[i], -2.0 * w[0] * qd[i], qdd[i]])
+            turn, p = placed(joint, q[i])
+            w, alpha, a = moved(joint, turn, p, motion[parent], qd[i], qdd[i])
             motion[i] = (w, alpha, acceleration_matrix(w, alpha), a)
             # W_i = Rᵀ W_p,   V_i = Rᵀ (V_p + W_p × p)
             jacobian = {

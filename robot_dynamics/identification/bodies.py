@@ -5,8 +5,8 @@ Sources: Wensing, Kim, Slotine, "Linear matrix inequalities for physically consi
 parameter identification", IEEE RA-L 3(1), 2018; Lee, Wensing, Park, "Geometric robot dynamic
 identification: a convex programming approach", IEEE T-RO 36(2), 2020.
 
-The ten inertial parameters φ = (m, h, I) of a body about its link's origin form the symmetric 4×4
-matrix
+The ten inertial parameters φ = (m, h, I) of a body about its link's origin, in the order of
+`dynamic_parameters.BODY`, form the symmetric 4×4 matrix
 
     P(φ) = | ½ tr(I) 1 - I   h |
            | hᵀ              m |
@@ -26,13 +26,9 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mechanism import Inertial
-from ..mechanism.mechanism import point_inertia
+from ..mechanism.dynamic_parameters import ENTRIES
 from .recording import Floats
 
-NAMES = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-"""The order of φ"""
-ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 THINNEST = 1e-3
 """Smallest second moment of a reference body about its centre of mass in any direction, as a
 fraction of the largest one"""
@@ -94,23 +90,6 @@ def traces(Q: Floats) -> Floats:
     """The gradient (…, 10) of tr(Q P(φ)) by φ: tr(Q B_k) for symmetric Q (…, 4, 4)."""
     out: Floats = Q.reshape(*Q.shape[:-2], 16) @ _FLAT.T
     return out
-
-
-def numbers_of(body: Inertial) -> Floats:
-    """The inertial parameters φ (10,) of a body, in its link's frame."""
-    I = body.inertia_about_origin
-    values = [body.mass, *body.first_moment, *(I[i, j] for i, j in ENTRIES)]
-    return np.array(values, dtype=float)
-
-
-def body_of(phi: Floats) -> Inertial:
-    """The body with the parameters φ (10,), whose mass must not be 0."""
-    mass, center = float(phi[0]), phi[1:4] / phi[0]
-    I = np.zeros((3, 3))
-    for value, (i, j) in zip(phi[4:], ENTRIES, strict=True):
-        I[i, j] = I[j, i] = value
-    # I_C = I_O - m (c·c 1 - c cᵀ)
-    return Inertial(mass, center, I - point_inertia(mass, center))
 
 
 def is_possible(phi: Floats) -> bool:

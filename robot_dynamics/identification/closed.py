@@ -27,21 +27,22 @@ from ..errors import ClosureWarning, InputError, RecordingError, listed
 from ..inputs import frequency
 from ..mechanism import Friction, Inertial, Mechanism, Pose
 from ..mechanism.dynamic_parameters import (
+    BODY,
     frictions,
     rotor_names,
     standard_parameters,
     with_parameters,
 )
-from ..mechanism.transform import friction_at_joints
+from ..mechanism.transform import friction_at_joints, with_parts
 from .band import Needed, PredictionBand, counted, root_of
-from .bodies import NAMES, reference
+from .bodies import reference
 from .doubts import FINEST, Doubt, Evidence, doubted, nothing_left, remaining
 from .errors import Errors, SquaredErrors
 from .fit import RIDGE, chosen_weight
 from .fleet import Sum
 from .friction_laws import PLAIN, stands_still
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
-from .identified_mechanism import fixed_to, links_with, parted
+from .identified_mechanism import fixed_to, parted
 from .normal_equations import SIGMA_OF_MAD, biweight, correlation_length
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Choice, Even, Prepared, Samples, even
@@ -434,7 +435,7 @@ class ClosedUnknowns:
         columns = list(self.dynamics.parameter_names)
         place = {name: k for k, name in enumerate(columns)}
         self.bodies = body_names(whole)
-        names = [f"{body}.{each}" for body in self.bodies for each in NAMES]
+        names = [f"{body}.{each}" for body in self.bodies for each in BODY]
         values = standard_parameters(whole, "full", True)
         owned = [owner + term for owner in frictions(whole) for term in PLAIN]
         friction = [name for name in owned if name in place]
@@ -450,7 +451,7 @@ class ClosedUnknowns:
         self._known = np.array([values[columns[k]] for k in self._rest])
         at = {name: values[name] for name in names}
         described_bodies = [
-            np.array([at[f"{body}.{each}"] for each in NAMES]) for body in self.bodies
+            np.array([at[f"{body}.{each}"] for each in BODY]) for body in self.bodies
         ]
         mass = max(sum(float(phi[0]) for phi in described_bodies), 0.0)
         size = body_size(whole)
@@ -703,8 +704,8 @@ class ClosedUnknowns:
         for k, name in enumerate(self.bodies):
             inertials |= parted(self.whole, name, x[10 * k : 10 * k + 10])
         frictions = {link.joint.name: link.joint.friction for link in found.moving}
-        links = links_with(self.described, inertials, frictions)
-        return replace(self.described, links=links, rotors=found.rotors, armatures=found.armatures)
+        described = with_parts(self.described, inertials, frictions)
+        return replace(described, rotors=found.rotors, armatures=found.armatures)
 
 
 def _on_axes(

@@ -33,9 +33,9 @@ import numpy as np
 from ..description import load as load_description
 from ..errors import InputError, RecordingError, listed, wrong
 from ..mechanism import Inertial, Mechanism
+from ..mechanism.dynamic_parameters import numbers_of
 from . import friction_laws as laws
 from .band import root_of
-from .bodies import numbers_of
 from .motors import motor_rows
 from .normal_equations import correlation_length
 from .per_recording import one_blas_thread

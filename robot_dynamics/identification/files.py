@@ -13,7 +13,7 @@ import yaml
 
 from ..description import load, urdf_text, urdf_writer
 from ..description.compound import PARTS, parts_of
-from ..description.files import YAML, find, is_text, read_text, urdf_of
+from ..description.files import find, is_text, is_yaml, read_text, urdf_of
 from ..description.formats import form_of
 from ..description.xacro_process import expanded
 from ..errors import InputError, Place, RobotDynamicsError
@@ -134,7 +134,7 @@ def _description_of(source: str) -> tuple[bytes | None, dict[str, Any], Path | N
         return source.encode(), {}, None
     path = find(source)
     content: dict[str, Any] = {}
-    if path.suffix.lower() in YAML:
+    if is_yaml(path):
         content = yaml.safe_load(read_text(path))
         inner = urdf_of(path)
         if inner is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .bodies import NAMES
+from ..mechanism.dynamic_parameters import BODY
 from .normal_equations import Equations, NormalEquations, approached
 from .recording import Floats
 from .selection import PENALTY, Drive, choose, embedding, places_of, price, usual
@@ -226,7 +226,7 @@ def _sound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> dict[str,
 
 
 def _names(unknowns: Unknowns, drives: dict[str, Drive]) -> tuple[str, ...]:
-    names = [f"{body}.{name}" for body in unknowns.bodies for name in NAMES]
+    names = [f"{body}.{name}" for body in unknowns.bodies for name in BODY]
     for owner in unknowns.owners:
         prefix = f"{unknowns.shafts[owner][0]}.rotor_" if owner in unknowns.shafts else f"{owner}."
         names += [prefix + name for name in drives[owner].law.names]

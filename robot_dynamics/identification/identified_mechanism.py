@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from ..mechanism import Friction, Inertial, Link, Mechanism, Pose, Rotor
-from ..mechanism.dynamic_parameters import rotor_names
+from ..mechanism.dynamic_parameters import ENTRIES, body_of, numbers_of, rotor_names
+from ..mechanism.transform import with_parts
 from ..scalar import Array
-from .bodies import ENTRIES, body_of, is_possible, numbers_of
+from .bodies import is_possible
 from .fit import Fit
 from .unknowns import shaft_scale
 
@@ -26,7 +26,7 @@ def mechanism_of(fit: Fit) -> Mechanism:
     mechanism = unknowns.mechanism
     if unknowns.payload is not None:
         body = body_of(fit.body(unknowns.payload))
-        return replace(mechanism, links=links_with(mechanism, {unknowns.payload: body}, {}))
+        return with_parts(mechanism, {unknowns.payload: body})
     rotors = _rotors(fit)
     taken = _taken_from_mounts(mechanism, rotors)
     inertials: dict[str, Inertial] = {}
@@ -35,8 +35,8 @@ def mechanism_of(fit: Fit) -> Mechanism:
         less = phi - np.r_[np.zeros(4), taken[name]] if name in taken else phi
         inertials |= parted(mechanism, name, less if is_possible(less) else phi)
     frictions = {joint: friction_of(fit, joint) for joint in unknowns.joints}
-    links = links_with(mechanism, inertials, frictions)
-    return replace(mechanism, links=links, rotors=tuple(_possible_rotor(rotor) for rotor in rotors))
+    found = with_parts(mechanism, inertials, frictions)
+    return replace(found, rotors=tuple(_possible_rotor(rotor) for rotor in rotors))
 
 
 def friction_of(fit: Fit, joint: str) -> Friction:
@@ -147,16 +147,3 @@ def fixed_to(mechanism: Mechanism, name: str) -> list[tuple[Link, Pose]]:
     carriers = mechanism.carriers()
     fixed = (link for link in mechanism.links if not link.joint.moves)
     return [(link, carriers[link.name][1]) for link in fixed if carriers[link.name][0] == name]
-
-
-def links_with(
-    mechanism: Mechanism, inertials: Mapping[str, Inertial], frictions: Mapping[str, Friction]
-) -> tuple[Link, ...]:
-    """The mechanism's links with these bodies, by link, and friction laws, by joint; the others
-    remain."""
-    links = []
-    for link in mechanism.links:
-        friction = frictions.get(link.joint.name, link.joint.friction)
-        body = inertials.get(link.name, link.inertial)
-        links.append(replace(link, inertial=body, joint=replace(link.joint, friction=friction)))
-    return tuple(links)

@@ -15,12 +15,12 @@ from ..dynamics import InverseDynamics
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
-from ..mechanism.dynamic_parameters import rotor_names
+from ..mechanism.dynamic_parameters import BODY, numbers_of, rotor_names
 from ..mechanism.mechanism import new_name
-from ..mechanism.transform import friction_at_joints, lumped, with_locked_joints
+from ..mechanism.transform import friction_at_joints, lumped, with_locked_joints, with_parts
 from ..scalar import rotation_to
 from . import friction_laws as laws
-from .bodies import BASIS, NAMES, numbers, numbers_of, reference
+from .bodies import BASIS, numbers, reference
 from .preparation import Samples, at_any_place
 from .recording import Floats
 from .solve import Prior
@@ -312,14 +312,10 @@ class Unknowns:
         payload all of it; None: there is none."""
         mechanism = self.mechanism
         if self.payload is None:
-            links = tuple(
-                link
-                if link.joint.coupling is not None
-                else replace(link, joint=replace(link.joint, friction=Friction()))
-                for link in mechanism.links
-            )
+            joints = (link.joint for link in mechanism.links)
+            none = {joint.name: Friction() for joint in joints if joint.coupling is None}
             rotors = tuple(replace(rotor, friction=None) for rotor in mechanism.rotors)
-            mechanism = replace(mechanism, links=links, rotors=rotors)
+            mechanism = replace(with_parts(mechanism, {}, none), rotors=rotors)
         if all(law == Friction() for *_, law in mechanism.friction_rows()):
             return None
         return InverseDynamics(mechanism, terms={"friction"})
@@ -356,9 +352,9 @@ class Unknowns:
         place = {name: k for k, name in enumerate(names)}
         if self.payload is not None:
             carrier, _ = self._carried(self.payload)
-            sought, known = [place[f"{carrier}.{each}"] for each in NAMES], values
+            sought, known = [place[f"{carrier}.{each}"] for each in BODY], values
         else:
-            sought = [place[f"{body}.{each}"] for body in self.bodies for each in NAMES]
+            sought = [place[f"{body}.{each}"] for body in self.bodies for each in BODY]
             known = values.copy()
             known[sought] = 0.0
             sought += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]

@@ -15,7 +15,9 @@ import numpy as np
 
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
-from .bodies import NAMES, body_of, reference
+from ..mechanism.dynamic_parameters import BODY, body_of
+from ..mechanism.transform import with_parts
+from .bodies import reference
 from .fit import RIDGE
 from .friction_laws import reversal
 from .motors import at_joints, motor_rows
@@ -206,7 +208,7 @@ class Watch:
             f"{self.link}.{name}": Number(
                 float(self._x[k]), float(self._x0[k]), float(deviations[k])
             )
-            for k, name in enumerate(NAMES)
+            for k, name in enumerate(BODY)
         }
         for j, joint in enumerate(self.joints):
             law = self.mechanism.joint(joint).friction
@@ -256,18 +258,13 @@ class Watch:
         estimate = self._estimate()
         if not estimate.proven:
             raise InputError(f"not proven, not adopted: {estimate.why_not}", name="adopt")
-        x, links = self._adoptable(self._x), []
-        for link in self.mechanism.links:
-            if link.name == self.link:
-                link = replace(link, inertial=body_of(x[:10]))
-            if link.joint.name in self.joints:
-                law = link.joint.friction
-                j = self.joints.index(link.joint.name)
-                viscous, coulomb = x[10 + OWN * j : 12 + OWN * j].tolist()
-                plain = replace(law, viscous=law.viscous + viscous, coulomb=law.coulomb + coulomb)
-                if law.coulomb_negative is not None:
-                    plain = replace(plain, coulomb_negative=law.coulomb_negative + coulomb)
-                link = replace(link, joint=replace(link.joint, friction=plain))
-            links.append(link)
-        self._begin(replace(self.mechanism, links=tuple(links)))
+        x, frictions = self._adoptable(self._x), {}
+        for j, name in enumerate(self.joints):
+            law = self.mechanism.joint(name).friction
+            viscous, coulomb = x[10 + OWN * j : 12 + OWN * j].tolist()
+            plain = replace(law, viscous=law.viscous + viscous, coulomb=law.coulomb + coulomb)
+            if law.coulomb_negative is not None:
+                plain = replace(plain, coulomb_negative=law.coulomb_negative + coulomb)
+            frictions[name] = plain
+        self._begin(with_parts(self.mechanism, {self.link: body_of(x[:10])}, frictions))
         return self.mechanism

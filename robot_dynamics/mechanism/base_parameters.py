@@ -16,7 +16,7 @@ import numpy as np
 
 from ..scalar import Array, Scalar, array, exact, rotation_x, rotation_z, zeros
 from .mechanism import Inertial, Link, Mechanism, Pose
-from .transform import reframed
+from .transform import reframed, with_parts
 
 FARTHEST = 32.0
 """How far a frame may be shifted along its axis, in units of its origin's distance from the
@@ -151,10 +151,7 @@ def regrouped(mechanism: Mechanism) -> Mechanism:
         if link.parent != mechanism.base:
             T = link.joint.pose(0.0).homogeneous()
             bodies[link.parent] = bodies[link.parent] + T @ moved @ T.T
-    links = tuple(
-        replace(link, inertial=cast(Inertial, kept[link.name])) for link in mechanism.links
-    )
-    return replace(mechanism, links=links)
+    return with_parts(mechanism, cast(Mapping[str, Inertial], kept))
 
 
 def _pseudo_inertia(body: Inertial) -> Array:

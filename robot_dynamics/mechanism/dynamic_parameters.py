@@ -29,8 +29,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
 from ..scalar import Array, Scalar, array, zeros
-from .mechanism import Friction, Inertial, Link, Mechanism, Rotor, new_name, point_inertia
-from .transform import lumped, with_rotor_model
+from .mechanism import Friction, Inertial, Mechanism, Rotor, new_name, point_inertia
+from .transform import lumped, with_parts, with_rotor_model
 
 BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """The parameters of a body, in the order of Pinocchio's `toDynamicParameters`"""
@@ -74,7 +74,7 @@ def standard_parameters(
     tree = lumped(with_rotor_model(mechanism, rotors))
     found: dict[str, float] = {}
     for link in tree.links:
-        found |= _named(link.name, BODY, _numbers(link.inertial))
+        found |= _named(link.name, BODY, numbers_of(link.inertial))
     if friction:
         for owner, law in frictions(mechanism).items():
             found |= {
@@ -83,7 +83,7 @@ def standard_parameters(
     if rotors != "none":
         for name, rotor in rotor_names(mechanism).items():
             if is_whole(rotor, rotors):
-                found |= _named(name, ROTOR, _numbers(rotor.inertial))
+                found |= _named(name, ROTOR, numbers_of(rotor.inertial))
             else:
                 found[f"{name}.inertia"] = float(rotor.inertial.inertia[2, 2])
     for name, place in armature_names(mechanism).items():
@@ -113,27 +113,22 @@ def with_parameters(
     changed = {name for name in before if after[name] != before[name]}
     # the reflected model adds the motors' masses to their mounts; here they stay with the rotors
     bare = {link.name: link.inertial for link in lumped(mechanism).links}
-    links: list[Link] = []
-    carrier: dict[str, str] = {mechanism.base: mechanism.base}
+    bodies: dict[str, Inertial] = {}
+    carriers = mechanism.carriers()
     for link in mechanism.links:
-        carrier[link.name] = link.name if link.joint.moves else carrier[link.parent]
-        names = [f"{carrier[link.name]}.{each}" for each in BODY]
+        carrier, _ = carriers[link.name]
+        names = [f"{carrier}.{each}" for each in BODY]
         if changed.isdisjoint(names):
-            links.append(link)
-        elif not link.joint.moves:
-            links.append(replace(link, inertial=Inertial()))
-        else:
-            shift = _numbers(bare[link.name]) - array(before[each] for each in names)
+            continue
+        bodies[link.name] = Inertial()
+        if link.joint.moves:
+            shift = numbers_of(bare[link.name]) - array(before[each] for each in names)
             numbers = array(after[each] for each in names) + shift
-            links.append(replace(link, inertial=_body(link.name, numbers)))
+            bodies[link.name] = body_of(numbers, link.name)
     laws = {
         owner: replace(law, **{FRICTION[each]: after[owner + each] for each in friction_terms(law)})
         for owner, law in frictions(mechanism).items()
     }
-    for place, link in enumerate(links):
-        if link.joint.moves:
-            friction = laws[f"{link.joint.name}."]
-            links[place] = replace(link, joint=replace(link.joint, friction=friction))
 
     def moved(name: str, rotor: Rotor) -> Rotor:
         rotor = replace(rotor, friction=laws.get(f"{name}.rotor_"))
@@ -141,7 +136,7 @@ def with_parameters(
         if changed.isdisjoint(names):
             return rotor
         if is_whole(rotor, rotors):
-            return replace(rotor, inertial=_body(name, array(after[each] for each in names)))
+            return replace(rotor, inertial=body_of(array(after[each] for each in names), name))
         tensor = np.array(rotor.inertial.inertia)
         tensor[2, 2] = after[names[-1]]
         return replace(rotor, inertial=replace(rotor.inertial, inertia=tensor))
@@ -151,8 +146,7 @@ def with_parameters(
         law = laws.get(f"{name}_")
         armatures[place] = replace(armatures[place], inertia=after[name], friction=law)
     return replace(
-        mechanism,
-        links=tuple(links),
+        with_parts(mechanism, bodies, {name: laws[f"{name}."] for name in mechanism.tree_names}),
         rotors=tuple(moved(name, rotor) for name, rotor in rotor_names(mechanism).items()),
         armatures=tuple(armatures),
     )
@@ -220,12 +214,18 @@ def _named(owner: str, names: tuple[str, ...], numbers: Array) -> dict[str, floa
     return {f"{owner}.{name}": float(number) for name, number in zip(names, numbers, strict=True)}
 
 
-def _numbers(body: Inertial) -> Array:
+def numbers_of(body: Inertial) -> Array:
+    """The parameters `BODY` (10,) of a body, about the origin of its link's frame."""
     I = body.inertia_about_origin
     return array([body.mass, *body.first_moment, *(I[i, j] for i, j in ENTRIES)])
 
 
-def _body(name: str, numbers: Array) -> Inertial:
+def body_of(numbers: Array, name: str = "the body") -> Inertial:
+    """The body with the parameters `BODY` (10,).
+
+    Raises:
+        InputError: a first moment without mass.
+    """
     mass, moment = float(numbers[0]), numbers[1:4]
     inertia = zeros(3, 3)
     for (i, j), number in zip(ENTRIES, numbers[4:], strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from ..scalar import Scalar, array, rotation_to, rotation_z
@@ -128,6 +129,21 @@ def with_joints(mechanism: Mechanism, change: Callable[[Joint], Joint]) -> Mecha
     """The same robot with each link's joint changed."""
     links = tuple(replace(link, joint=change(link.joint)) for link in mechanism.links)
     return replace(mechanism, links=links)
+
+
+def with_parts(
+    mechanism: Mechanism,
+    bodies: Mapping[str, Inertial],
+    frictions: Mapping[str, Friction] = MappingProxyType({}),
+) -> Mechanism:
+    """The same robot with these bodies, by link, and friction laws, by joint; the others remain."""
+
+    def changed(link: Link) -> Link:
+        friction = frictions.get(link.joint.name, link.joint.friction)
+        body = bodies.get(link.name, link.inertial)
+        return replace(link, inertial=body, joint=replace(link.joint, friction=friction))
+
+    return replace(mechanism, links=tuple(map(changed, mechanism.links)))
 
 
 def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanism:

@@ -28,10 +28,11 @@ from builtin_interfaces.msg import Duration, Time
 from controller_manager_msgs.srv import ConfigureController, LoadController, SwitchController
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from .publishing import LATCHED
 
 PATIENCE = 60.0
 """s to wait for a service or a subscriber to appear"""
@@ -53,8 +54,7 @@ class Trial(Node):  # type: ignore[misc]
         self._plan = plan
         self._efforts: list[list[float]] = []
         self._sent = 0.0  # s, where the last piece of the trajectory begins
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._description = self.create_publisher(String, "robot_description", latched)
+        self._description = self.create_publisher(String, "robot_description", LATCHED)
         if plan["points"]:
             self._topic = self.create_publisher(JointTrajectory, plan["topic"], 1)
         if plan["efforts"]:

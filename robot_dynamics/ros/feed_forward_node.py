@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -202,9 +203,11 @@ class FeedForwardNode(Managed):
             if action:
                 raise wrong(InputError, "follow_joint_trajectory", action, "control_msgs installed")
             return
-        from . import control_commands
+        from .control_commands import TOPICS
 
-        control_commands.subscribe(self, self._on_command, self.idle_group)
+        for topic, (kind, converted) in TOPICS.items():
+            callback = partial(self._on_reference, converted)
+            self._subscribe_idle(kind, topic, callback, qos_profile_sensor_data)
         if action:
             from .follow_joint_trajectory import GoalForwarding
 
@@ -310,6 +313,9 @@ class FeedForwardNode(Managed):
             self.controller.tally.refuse("command", error)
             return
         self.controller.command(message, self._now())
+
+    def _on_reference(self, converted: Callable[[Any], JointTrajectory], message: Any) -> None:
+        self._on_command(converted(message))
 
     def _check_active(self) -> None:
         if not self.is_active:

@@ -88,7 +88,10 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
             elif now - self._active_since.get(entity, -ACTIVE_TIME) >= ACTIVE_TIME:
                 if self._active_since.pop(entity, None) is not None:
                     self.changes += 1
-                self._take_pending(entity)
+                if hasattr(entity, "srv_type"):
+                    self._answer(entity)
+                else:
+                    self._take(entity)
 
     def answer(self, except_for: Any) -> None:
         """Answer requests to all services but one, while the executor waits.
@@ -100,12 +103,6 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
             entity = reference()
             if hasattr(entity, "srv_type") and entity is not except_for:
                 self._answer(entity)
-
-    def _take_pending(self, entity: Any) -> None:
-        if hasattr(entity, "srv_type"):
-            self._answer(entity)
-        else:
-            self._take(entity)
 
     def _answer(self, service: Any) -> None:
         kind = service.srv_type

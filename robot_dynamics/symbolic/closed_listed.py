@@ -275,7 +275,7 @@ def _branches(tree: Mechanism, order: tuple[int, ...]) -> list[list[int]]:
     """The joints of each branch of the tree, as indices of q_r: no body is moved by two of them."""
     S = np.array([[0.0 if is_zero(x) else 1.0 for x in row] for row in tree.coordinates()[0]])
     S = S.reshape(-1, len(order))[:, list(order)]
-    moved = {link.name: S[carriers(tree, i)].sum(axis=0) for i, link in enumerate(tree.links)}
+    moved = {link.name: S[carriers(tree, link.name)].sum(axis=0) for link in tree.links}
     moved[tree.base] = np.zeros(len(order))
     names = tree.joint_names
     rows = list(moved.values())

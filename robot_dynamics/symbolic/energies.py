@@ -16,7 +16,7 @@ import sympy
 
 from ..description.expression import evaluate, letters
 from ..description.fields import number, sequence, text
-from ..description.files import find, read_text
+from ..description.files import find, is_yaml, read_text
 from ..description.yaml_text import plain
 from ..errors import DescriptionError, InputError, wrong
 from ..formulations.terms import RIGID
@@ -251,7 +251,7 @@ def _tex(model: SymbolicModel, symbol: sympy.Symbol) -> str:
 
 def is_energies(path: str) -> bool:
     """Is this a YAML file of energies, rather than of a robot?"""
-    if not path.endswith((".yaml", ".yml")):
+    if not is_yaml(path):
         return False
     try:
         file = find(path)

@@ -141,12 +141,11 @@ def layers(mechanism: Mechanism, rotors: str = "full") -> list[Mechanism]:
         mechanism: the whole robot.
         rotors: the rotor model: full, reflected or none.
     """
-    carrier = {mechanism.base: mechanism.base}
+    carriers = mechanism.carriers()
     bodies: dict[str, list[str]] = {}
     for link in mechanism.links:
-        carrier[link.name] = link.name if link.joint.moves else carrier[link.parent]
         if not link.inertial.is_nothing:
-            bodies.setdefault(carrier[link.name], []).append(link.name)
+            bodies.setdefault(carriers[link.name][0], []).append(link.name)
 
     def only(names: Iterable[str]) -> tuple[Link, ...]:
         kept = set(names)

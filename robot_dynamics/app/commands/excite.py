@@ -113,13 +113,13 @@ def command(
     seed: int,
 ) -> Output:
     """Find an exciting motion to record for identification."""
-    from ...description.files import check_writable
+    from ...description.files import check_writable, is_yaml
     from ...identification.clearance import regions
     from ...identification.excitation import excite
     from ..excitation_files import save
 
     place = Path(out)
-    if place.suffix.lower() not in (".yaml", ".yml"):
+    if not is_yaml(place):
         raise wrong(InputError, "--out", out, "a file that ends in .yaml")
     if seed < 0:
         raise wrong(InputError, "--seed", seed, "0 or more")

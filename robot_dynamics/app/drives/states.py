@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...description.files import is_yaml
 from ...description.motion_file import read_motion
 from ...errors import InputError, listed, wrong
 from ...identification.preparation import prepare
@@ -47,7 +48,7 @@ def states(
         TrajectoryError, RecordingError: the file contains no motion.
         InputError: joints are missing in it.
     """
-    if Path(file).suffix.lower() in (".yaml", ".yml"):
+    if is_yaml(file):
         return _sampled(file, joints, step)
     if step is not None:
         raise wrong(InputError, "--step", step, "none: a table or a bag has its own times")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
-from ...inputs import as_floats, number
+from ...inputs import as_floats, number, vectors
 from ...mechanism import Mechanism, Pose
 from ...mechanism.mechanism import check_finite
 from ...scalar import Floats, Mask
@@ -22,7 +22,7 @@ from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
 from ..geometry.loop_geometry import LoopGeometry
-from .constraint_forces import ConstraintForces, LoopForces
+from .constraint_forces import ConstraintForces, loop_forces
 from .continuation import Continuation
 from .control_model import ClosedModel, Sharing
 from .kernels import ModelKernels
@@ -170,13 +170,8 @@ class ClosedChain:
         origin, last = state["states"]
         self._continuation.go_on(self.solver.state(origin), last)
 
-    def __copy__(self) -> ClosedChain:
-        other = type(self).__new__(type(self))
-        other.__setstate__(self.__getstate__())
-        return other
-
     def __deepcopy__(self, memo: dict[int, Any]) -> ClosedChain:
-        return self.__copy__()
+        return copy(self)
 
     # --- properties -------------------------------------------------------------------------
 
@@ -478,9 +473,7 @@ class ClosedChain:
             ClosureError, InputError: see `torques`.
         """
         q, qd = self._arrays(q=q, qd=qd)
-        torques, count = as_floats("tau", tau), len(self.actuated_names)
-        if torques.ndim == 0 or torques.shape[-1] != count:
-            raise wrong(InputError, "tau", torques.shape, f"shape (…, {count})")
+        torques = vectors("tau", tau, len(self.actuated_names))
         q_r, valid = self._close_regular(q)
         return _finished(self._kernels["forward"].call(q_r, qd, torques), valid)
 
@@ -640,11 +633,7 @@ class ClosedChain:
             tau = (with_all.on_motors(state.q_r) @ tau_r[..., None])[..., 0]
             tau_r = np.array(tau_r)
             tau_r[..., list(with_all.model.sharing.motors)] -= tau
-        return with_all._loop_forces(state, tau_r, f_c if geometry.free else None)
-
-    @cached_property
-    def _loop_forces(self) -> LoopForces:
-        return LoopForces(self.model.geometry)
+        return loop_forces(state, tau_r, f_c if geometry.free else None)
 
     def _with_all_closures(self) -> ClosedChain:
         """The same robot with a free platform, so that all joints of the platform are closures."""
@@ -691,14 +680,7 @@ class ClosedChain:
 
     def _arrays(self, **states: ArrayLike) -> list[Floats]:
         """The states as float arrays, broadcast to one shape (…, k)."""
-        k, arrays = self._k, []
-        for name, state in states.items():
-            array = as_floats(name, state)
-            if array.ndim == 0 or array.shape[-1] != k:
-                raise wrong(
-                    InputError, name, array.shape, f"shape (…, {k}): {', '.join(self.joint_names)}"
-                )
-            arrays.append(array)
+        arrays = [vectors(name, x, self._k, self.joint_names) for name, x in states.items()]
         if len({array.shape for array in arrays}) == 1:
             return arrays
         try:

@@ -18,7 +18,6 @@ import numpy as np
 
 from ...scalar import Floats
 from ..geometry.kinematic_state import KinematicState
-from ..geometry.loop_geometry import LoopGeometry
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,43 +37,36 @@ class ConstraintForces:
     """The loop and the row that each multiplier belongs to"""
 
 
-class LoopForces:
-    """Converts joint forces τ_r (…, n_r) to the forces in the closures."""
+def loop_forces(state: KinematicState, tau_r: Floats, f_c: Floats | None) -> ConstraintForces:
+    """The constraint forces at a state.
 
-    def __init__(self, geometry: LoopGeometry):
-        self._geometry = geometry
-        directions, shape = geometry.constraints.directions, (len(geometry.rows), 6)
-        self._directions = geometry.compiled("directions", directions, shape)
-
-    def __call__(
-        self, state: KinematicState, tau_r: Floats, f_c: Floats | None
-    ) -> ConstraintForces:
-        """The constraint forces at a state, from the joint forces τ_r that the motion requires."""
-        geometry, closure, a = self._geometry, state.mobility.closure, self._geometry.actuated
-        J = state.J[..., a:]
-        # J_passiveᵀ λ = τ_passive, with scaled rows
-        right = tau_r[..., a:, None]
-        scaled = np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0]
-        multipliers = scaled * closure.row_scale
-        directions = self._directions(state.q_r)[..., list(closure.kept), :]
-        wrenches = multipliers[..., None] * directions
-        kept = [geometry.rows[i] for i in closure.kept]
-        found = {
-            loop.name: np.sum(
-                wrenches[..., [k for k, row in enumerate(kept) if row.loop == loop.name], :],
-                axis=-2,
-            )
-            for loop in geometry.constraints.loops
-        }
-        if geometry.free is not None:
-            # the loop for the platform's orientation belongs to the same joint
-            own, along = geometry.constraints.loops[0].name, geometry.constraints.loops[-1].name
-            found[own] = found[own] + found.pop(along)
-        described = {loop.name: loop for loop in geometry.described.loops}
-        for loop in geometry.mechanism.loops:
-            if (
-                loop.name in described
-                and loop.successor.link != described[loop.name].successor.link
-            ):
-                found[loop.name] = -found[loop.name]
-        return ConstraintForces(f_c, found, multipliers, tuple(map(str, kept)))
+    Args:
+        state: with the loops closed.
+        tau_r: (…, n_r) the joint forces that the motion requires, N·m or N.
+        f_c: (…, 6), see `ConstraintForces.platform`.
+    """
+    geometry, closure = state.mobility.geometry, state.mobility.closure
+    J = state.J[..., geometry.actuated :]
+    # J_passiveᵀ λ = τ_passive, with scaled rows
+    right = tau_r[..., geometry.actuated :, None]
+    scaled = np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0]
+    multipliers = scaled * closure.row_scale
+    directions = geometry.directions(state.q_r)[..., list(closure.kept), :]
+    wrenches = multipliers[..., None] * directions
+    kept = [geometry.rows[i] for i in closure.kept]
+    found = {
+        loop.name: np.sum(
+            wrenches[..., [k for k, row in enumerate(kept) if row.loop == loop.name], :],
+            axis=-2,
+        )
+        for loop in geometry.constraints.loops
+    }
+    if geometry.free is not None:
+        # the loop for the platform's orientation belongs to the same joint
+        own, along = geometry.constraints.loops[0].name, geometry.constraints.loops[-1].name
+        found[own] = found[own] + found.pop(along)
+    described = {loop.name: loop for loop in geometry.described.loops}
+    for loop in geometry.mechanism.loops:
+        if loop.name in described and loop.successor.link != described[loop.name].successor.link:
+            found[loop.name] = -found[loop.name]
+    return ConstraintForces(f_c, found, multipliers, tuple(map(str, kept)))

@@ -11,12 +11,11 @@ the base frame; omega (3,), its angular velocity, rad/s.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ...mechanism import Inertial, Mechanism, Pose
 from ...mechanism.base_parameters import Moments
+from ...mechanism.transform import with_parts
 from ...scalar import Array, array, cross, skew, zeros
 
 
@@ -29,11 +28,7 @@ def platform_body(mechanism: Mechanism) -> tuple[Moments, Mechanism]:
         sum((each.first_moment for each in bodies), zeros(3)),
         sum((each.inertia_about_origin for each in bodies), zeros(3, 3)),
     )
-    legs = tuple(
-        replace(link, inertial=Inertial()) if link.name in poses else link
-        for link in mechanism.links
-    )
-    return body, replace(mechanism, links=legs)
+    return body, with_parts(mechanism, dict.fromkeys(poses, Inertial()))
 
 
 def platform_links(mechanism: Mechanism) -> dict[str, Pose]:

@@ -105,19 +105,19 @@ def _beyond(values: Floats) -> Floats:
 
 
 def _chains(closure: Constraints, i: int) -> list[_Chain]:
-    loop, index = closure.loops[i], closure.tree.index()
-    start, end = index[loop.predecessor.link], index[loop.successor.link]
-    around = _between(closure.tree, start, end)
+    loop, tree = closure.loops[i], closure.tree
+    start, end = loop.predecessor.link, loop.successor.link
+    around = _between(tree, start, end)
     if not closure.has_fixed_axes(loop):
         return [_Chain(i, around, loop.successor, True, True)]
     return [
-        _Chain(i, _between(closure.tree, -1, start), loop.predecessor, True, False),
-        _Chain(i, _between(closure.tree, -1, end), loop.successor, True, False),
+        _Chain(i, _between(tree, tree.base, start), loop.predecessor, True, False),
+        _Chain(i, _between(tree, tree.base, end), loop.successor, True, False),
         _Chain(i, around, loop.successor, False, True),
     ]
 
 
-def _between(tree: Mechanism, start: int, end: int) -> list[int]:
+def _between(tree: Mechanism, start: str, end: str) -> list[int]:
     """The joints between two links, from the start outwards."""
     down, up = carriers(tree, start), carriers(tree, end)
     common = set(down) & set(up)

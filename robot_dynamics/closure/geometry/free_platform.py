@@ -78,9 +78,12 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
     """
     if mechanism.platform is None or not set(mechanism.joint_names) <= set(mechanism.home):
         return None  # joints missing from home are reported where home is read
-    top = _carried(mechanism, mechanism.platform)
+    carrier, _ = mechanism.carriers()[mechanism.platform]
+    if carrier == mechanism.base:
+        return None
+    top = mechanism.link(carrier)
     hinge = top.joint
-    if not hinge.moves or not _is_free(mechanism, hinge):
+    if not _is_free(mechanism, hinge):
         return None
     places = _Places(mechanism)
     kind, carriers = _joint_of(mechanism, top, places)
@@ -145,14 +148,6 @@ def _carriages(planar: bool) -> Iterator[tuple[str, str, Array]]:
         yield name, "prismatic", axis
     for name, axis in turns:
         yield name, "continuous", axis
-
-
-def _carried(mechanism: Mechanism, name: str) -> Link:
-    """The link on a moving joint to which this link is fixed, or the link itself."""
-    link = mechanism.link(name)
-    while not link.joint.moves and link.parent != mechanism.base:
-        link = mechanism.link(link.parent)
-    return link
 
 
 def _is_free(mechanism: Mechanism, joint: Joint) -> bool:

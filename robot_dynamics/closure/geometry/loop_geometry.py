@@ -18,8 +18,8 @@ from ...codegen import Function, Kernel
 from ...codegen.function import digest
 from ...errors import ClosureError, DescriptionError, wrong
 from ...formulations.kinematics import poses
-from ...mechanism import Attachment, Inertial, Loop, Mechanism, Pose
-from ...mechanism.transform import standard_form
+from ...mechanism import Attachment, Loop, Mechanism, Pose
+from ...mechanism.transform import standard_form, without_bodies
 from ...scalar import Array, Floats
 from .constraints import Constraints, Row
 from .free_platform import FreePlatform, HingedPlatform, free_platform
@@ -84,10 +84,8 @@ class LoopGeometry:
                 Loop(_POSE, "fixed", Attachment(mechanism.base), Attachment(mechanism.platform)),
             )
         # the closure does not depend on bodies
-        shapes = tuple(replace(link, inertial=Inertial()) for link in mechanism.links)
-        bare = standard_form(
-            replace(mechanism, links=shapes, rotors=(), armatures=(), loops=mechanism.loops + weld)
-        )
+        shapes = without_bodies(mechanism)
+        bare = standard_form(replace(shapes, rotors=(), loops=mechanism.loops + weld))
         if weld and bare.loops[-1].successor.link == bare.base:
             raise wrong(DescriptionError, "platform", mechanism.platform, "a link that moves")
         S, s = bare.coordinates()
@@ -142,6 +140,11 @@ class LoopGeometry:
         """q_r -> ∂φ/∂q_r (…, m, n_r) of all rows, over floats."""
         shape = len(self.rows), len(self.names)
         return self.compiled("whole_jacobian", self.constraints.jacobian, shape)
+
+    @cached_property
+    def directions(self) -> Callable[..., Floats]:
+        """q_r -> (…, m, 6), see `Constraints.directions`, over floats."""
+        return self.compiled("directions", self.constraints.directions, (len(self.rows), 6))
 
     @property
     def spread(self) -> Floats:

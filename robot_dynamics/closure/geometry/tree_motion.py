@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...mechanism import Attachment, Mechanism, Pose
+from ...mechanism import Attachment, Mechanism
 from ...scalar import Array, array, cross, rotation_z, zeros
 
 Column = Callable[[int], Array]
@@ -24,7 +24,8 @@ class FrameMotion:
     """One frame at one q; its rates are zero if no qd was given. Jacobians are computed on first
     use."""
 
-    def __init__(self, tree: TreeMotion, i: int, pose: Pose):
+    def __init__(self, tree: TreeMotion, attachment: Attachment):
+        i, pose = tree.index[attachment.link], attachment.pose
         R, w = tree.R[i], tree.w[i]
         arm = R @ pose.translation
         self.rotation: Array = R @ pose.rotation
@@ -35,7 +36,7 @@ class FrameMotion:
         """(3,), m/s"""
         self.omega: Array = w
         """(3,), rad/s"""
-        self._tree, self._i = tree, i
+        self._tree, self._link = tree, attachment.link
 
     @cached_property
     def V(self) -> Array:
@@ -74,7 +75,7 @@ class FrameMotion:
         """Σ_j column_j S_j over the joints that carry the frame's link."""
         S = self._tree.S
         columns: dict[int, Array] = {}
-        for j in carriers(self._tree.tree, self._i):
+        for j in carriers(self._tree.tree, self._link):
             column = turning if self._tree.tree.links[j].joint.turns else sliding
             if column is None:
                 continue
@@ -126,13 +127,10 @@ class TreeMotion:
 
     def frame(self, attachment: Attachment) -> FrameMotion:
         """The motion of a frame on a link."""
-        return FrameMotion(self, self.index[attachment.link], attachment.pose)
+        return FrameMotion(self, attachment)
 
 
-def carriers(tree: Mechanism, i: int) -> list[int]:
-    """The joints that carry link i, from its own to the base."""
-    index, path = tree.index(), []
-    while i >= 0:
-        path.append(i)
-        i = index[tree.links[i].parent]
-    return path
+def carriers(tree: Mechanism, link: str) -> list[int]:
+    """The joints that carry a link, from its own to the base."""
+    index = tree.index()
+    return [index[name] for name in tree.path(link)[:-1]]

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 SWITCH_INTERVAL = 2e-4
 """s: how long a thread may keep the GIL from the control loop (Python's default: 5 ms)"""
@@ -35,13 +35,6 @@ def short_switch_interval() -> Iterator[None]:
                 sys.setswitchinterval(_usual)
 
 
-class Done(NamedTuple):
-    """A finished task and its result."""
-
-    then: Callable[[Any], None]
-    result: Any
-
-
 class BackgroundTasks:
     """Runs tasks one after another in a thread, which exists only while there are tasks.
 
@@ -51,7 +44,7 @@ class BackgroundTasks:
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
-        self._done: deque[Done] = deque()
+        self._done: deque[tuple[Callable[[Any], None], Any]] = deque()
         self._thread: threading.Thread | None = None
 
     @property
@@ -72,8 +65,8 @@ class BackgroundTasks:
     def poll(self) -> None:
         """Handle the results of tasks that have finished."""
         while self._done:
-            done = self._done.popleft()
-            done.then(done.result)
+            then, result = self._done.popleft()
+            then(result)
         self._begin()
 
     def close(self, timeout: float) -> None:
@@ -91,4 +84,4 @@ class BackgroundTasks:
         with short_switch_interval():
             while self._waiting:
                 work, then = self._waiting.popleft()
-                self._done.append(Done(then, work()))
+                self._done.append((then, work()))

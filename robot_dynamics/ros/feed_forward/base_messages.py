@@ -112,13 +112,10 @@ def on_base(frame: str, mechanism: Mechanism) -> Pose:
     Raises:
         RefusedError: there is no such link, or it moves.
     """
-    links = {link.name: link for link in mechanism.links}
-    fixed: dict[str, Pose] = {mechanism.base: Pose()}
-    for link in mechanism.links:
-        if link.parent in fixed and not link.joint.moves:
-            fixed[link.name] = fixed[link.parent] @ link.joint.pose(0.0)
+    carriers = mechanism.carriers()
+    fixed = {name: pose for name, (on, pose) in carriers.items() if on == mechanism.base}
     if frame not in fixed:
-        why = "moves on the base" if frame in links else "is not a link of the robot"
+        why = "moves on the base" if frame in carriers else "is not a link of the robot"
         raise RefusedError(
             "wrong frame",
             f"header.frame_id {shown(frame)} {why}, expected {listed(sorted(fixed))}; or set "

@@ -62,7 +62,7 @@ class ControlLaw:
         if largest and not model.is_slow(qd, IMPLAUSIBLE, largest) and all_finite(torques):
             check_torques(model, largest, q, qd, desired.qdd, torques)
         if self._wrenches.on:
-            torques = torques + self.wrench_torques(model, settings, q, now)
+            torques = torques + self._wrenches.torques(model, q, now, settings)
         if model.feedback is not None:
             n = len(model.joints)
             forces = model.feedback.torques(desired.q, desired.qd, q[:n], qd[:n])
@@ -73,17 +73,6 @@ class ControlLaw:
             torques = torques + shared
         self.last_q = q
         return torques
-
-    def wrench_torques(self, model: Model, settings: Settings, q: Floats, now: int) -> Floats:
-        """The contribution (m,) of external wrenches to the torques, N·m or N.
-
-        Args:
-            model: the robot's model.
-            settings: the current settings.
-            q: (k,) positions, rad or m.
-            now: the clock, ns.
-        """
-        return self._wrenches.torques(model, q, now, settings)
 
     def _desired_state(self, desired: Desired, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k,): the desired ones, then the measured ones of joints that are not driven."""

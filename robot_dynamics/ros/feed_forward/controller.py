@@ -144,9 +144,7 @@ class FeedForward:
         try:
             self.base.move(model, settings, now)
             known = (
-                self._law.wrench_torques(model, settings, states.q, now)
-                if self.wrenches.on
-                else 0.0
+                self.wrenches.torques(model, states.q, now, settings) if self.wrenches.on else 0.0
             )
             residual.update(states, model, time, settings.residual_filter, known)
         except RobotDynamicsError as error:

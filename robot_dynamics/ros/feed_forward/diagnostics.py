@@ -159,8 +159,7 @@ class Diagnosis:
         phase, action = controller.commands.phase, controller.settings.on_timeout
         if controller.model is None:
             return ERROR, "no robot: waiting for robot_description"
-        over = phase in ("finished", "timeout", "interrupted")
-        silent = over and action == "stop"
+        silent = controller.commands.is_over and action == "stop"
         if phase != "waiting" and rates[2] == 0 and controller.settings.measured and not silent:
             why = (
                 "no joint_states are received"

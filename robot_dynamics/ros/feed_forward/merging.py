@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,24 +175,17 @@ class Merging:
         }
 
 
-class _Source:
-    """How messages with certain names are read.
+class _Source(NamedTuple):
+    """How messages with certain names are read."""
 
-    Args:
-        reader: reads the joints that are checked.
-        places: indices in the message of the names of `columns`.
-        columns: indices of the message's joints among all joints.
-        checked: indices of the joints that the reader reads among all joints.
-    """
-
-    def __init__(
-        self,
-        reader: JointStateReader,
-        places: NDArray[np.intp],
-        columns: NDArray[np.intp],
-        checked: NDArray[np.intp],
-    ):
-        self.reader, self.places, self.columns, self.checked = reader, places, columns, checked
+    reader: JointStateReader
+    """Reads the joints that are checked"""
+    places: NDArray[np.intp]
+    """Indices in the message of the names of `columns`"""
+    columns: NDArray[np.intp]
+    """Indices of the message's joints among all joints"""
+    checked: NDArray[np.intp]
+    """Indices of the joints that the reader reads among all joints"""
 
 
 def _with(values: NDArray[Any], places: NDArray[np.intp], new: Any) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from ...description.check import inertia
 from ...description.fields import LARGEST
 from ...errors import listed, shown
 from ...mechanism import Inertial, Mechanism
+from ...mechanism.mechanism import inertia_matrix
 from .refusal import RefusedError
 
 
@@ -29,7 +30,7 @@ def read(message: Any) -> tuple[str, Inertial]:
     """
     link, i = message.header.frame_id, message.inertia
     mass, center = i.m, np.array([i.com.x, i.com.y, i.com.z])
-    tensor = np.array([[i.ixx, i.ixy, i.ixz], [i.ixy, i.iyy, i.iyz], [i.ixz, i.iyz, i.izz]])
+    tensor = inertia_matrix(i.ixx, i.iyy, i.izz, i.ixy, i.ixz, i.iyz)
     where = f"payload of {shown(link)}"
     if not np.isfinite([mass, *center, *tensor.flat]).all():
         raise RefusedError("not finite", f"{where}: found NaN or infinity, expected finite numbers")

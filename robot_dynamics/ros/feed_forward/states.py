@@ -28,6 +28,7 @@ class States:
         whole: the newest message that was used; with `merge_states`, all readings known.
         at: when it arrived; with `merge_states`, the time of the oldest required reading; None:
             there is no state.
+        time: the time of the newest message.
         count: number of messages that were used.
         foreign: number of messages that were ignored because they named only other joints.
         missing: the optional sensors that the newest state lacks.
@@ -67,7 +68,7 @@ class States:
         self.whole: Any = None
         self.stamped = True
         self._names: list[str] = []
-        self._time = 0
+        self.time = 0
         self.at: int | None = None
         self._stamps.forget()
 
@@ -117,7 +118,7 @@ class States:
                 self._keep_rates(fill)
             self._stamps.accept(time, now)
             self.missing, self.at = self._reader.missing, now
-        self.whole, self._names, self._time, self.stamped = whole, names, time, stamp != 0
+        self.whole, self._names, self.time, self.stamped = whole, names, time, stamp != 0
         self.count += 1
         return time
 
@@ -134,11 +135,6 @@ class States:
     def moves(self) -> bool:
         """Does the newest message contain a driven joint?"""
         return any(name in self._names for name in self._driven)
-
-    @property
-    def time(self) -> int:
-        """The time of the newest message, ns."""
-        return self._time
 
     def undriven(self, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k - n,) of the joints that are read but not driven.

@@ -179,10 +179,8 @@ class Model:
         self._aside = self.dynamics if closed is None else copy(self.dynamics)
         self._to_motors: Floats | None = None
         if settings.side != "joint":
-            columns = [mechanism.joint_names.index(name) for name in actuated]
             # τ = Γᵀ τ_drive; a wrench does not change the torque that moves the rotor itself
-            gears = gear_matrix(mechanism)[:, columns]
-            self._to_motors = np.asarray(np.linalg.pinv(gears, rcond=1e-12), dtype=float)
+            self._to_motors = np.asarray(np.linalg.pinv(self._gears, rcond=1e-12), dtype=float)
         self._warm_up()
         self.base = None
         for name, position in locked.items():
@@ -338,7 +336,7 @@ class Model:
         }
         if self.spec.settings.side == "joint":
             return np.array([known[name] for name in joints])
-        gears = gear_matrix(mechanism)[:, [mechanism.joint_names.index(name) for name in actuated]]
+        gears = self._gears
         limits = np.full(len(gears), math.inf)
         for k, row in enumerate(gears):
             driven = np.flatnonzero(row)
@@ -357,9 +355,7 @@ class Model:
                 list(joints),
                 f"{listed(missing)} as well: with side {side} all joints are driven",
             )
-        mechanism = self.spec.mechanism
-        columns = [mechanism.joint_names.index(name) for name in actuated]
-        gears = gear_matrix(mechanism)[:, columns]
+        gears = self._gears
         # τ = Γᵀ τ_drive has a solution for every τ
         if np.linalg.matrix_rank(gears) < len(actuated):
             idle = [name for name, column in zip(actuated, gears.T, strict=True) if not any(column)]
@@ -370,6 +366,13 @@ class Model:
                 f"joint: the description has no motor (`rotor`) for {listed(idle or actuated)}",
             )
         return self.dynamics.motor_names
+
+    @property
+    def _gears(self) -> Floats:
+        """Γ (motors, actuated joints): the motors' rates from those of the actuated joints."""
+        mechanism = self.spec.mechanism
+        columns = [mechanism.joint_names.index(name) for name in self.dynamics.actuated_names]
+        return gear_matrix(mechanism)[:, columns]
 
     @property
     def name(self) -> str:
