@@ -176,7 +176,7 @@ class Chart:
         elif np.prod(axis.get_ylim()) < 0:
             axis.axhline(0.0, color=light("faint"), lw=1.0, zorder=0.5, clip_on=False)
         for height, _ in _ticks(axis.yaxis):
-            axis.axhline(height, color=light("line"), lw=1.0, zorder=0.5, clip_on=False)
+            axis.axhline(height, color=light("line"), lw=1.0, zorder=0.4, clip_on=False)
         low, high = axis.get_xlim()
         for a, b in self.unseen:
             if (b := min(b, high)) > (a := max(a, low)):
