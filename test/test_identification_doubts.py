@@ -94,6 +94,28 @@ def test_efforts_that_are_torques_are_not_doubted(described, log):
     assert identify(described, log, cutoff=10.0).doubts == ()
 
 
+@pytest.mark.parametrize("joint", [0, 1, 2])
+def test_another_unit_is_named_without_noise(described, truth, joint):
+    name = described.joint_names[joint]
+    log = recording(truth, 20.0, 100.0).scaled({name: 0.01})
+    (found,) = identify(described, log, cutoff=10.0).doubts
+    assert (found.joint, found.sure) == (name, True)
+    assert found.factor == pytest.approx(100, rel=0.1)
+
+
+@pytest.mark.parametrize("joint", [1, 2])
+def test_another_unit_is_named_beside_efforts_that_are_mostly_noise(described, log, joint):
+    name = described.joint_names[joint]
+    (stream,) = log.scaled({name: 0.01}).streams
+    noise = np.random.default_rng(5).normal(size=stream.effort.shape)
+    noise[:, [1, 2]] = 0.0
+    effort = stream.effort + 2.0 * np.sqrt((stream.effort**2).mean(axis=0)) * noise
+    noisy = Recording("noisy", (replace(stream, effort=effort),))
+    (found,) = identify(described, noisy, cutoff=10.0).doubts
+    assert found.joint == name
+    assert found.factor == pytest.approx(100, rel=0.5)
+
+
 @pytest.mark.parametrize("seed", [1, 3])
 def test_efforts_of_slow_motion_are_not_doubted(described, seed):
     """Friction dominates, and is not of the plain kind that is tried."""

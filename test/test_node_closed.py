@@ -48,7 +48,7 @@ def expected(dynamics) -> list[float]:
 
 @pytest.fixture(scope="module")
 def rrr():
-    with Partner(description=RRR, sensed=True, command_timeout=0.0, max_age=20.0) as partner:
+    with Partner(description=RRR, sensed=True, command_timeout=0.0, max_age=300.0) as partner:
         yield partner
 
 
