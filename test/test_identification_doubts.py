@@ -103,17 +103,18 @@ def test_another_unit_is_named_without_noise(described, truth, joint):
     assert found.factor == pytest.approx(100, rel=0.1)
 
 
-@pytest.mark.parametrize("joint", [1, 2])
-def test_another_unit_is_named_beside_efforts_that_are_mostly_noise(described, log, joint):
-    name = described.joint_names[joint]
-    (stream,) = log.scaled({name: 0.01}).streams
-    noise = np.random.default_rng(5).normal(size=stream.effort.shape)
-    noise[:, [1, 2]] = 0.0
-    effort = stream.effort + 2.0 * np.sqrt((stream.effort**2).mean(axis=0)) * noise
-    noisy = Recording("noisy", (replace(stream, effort=effort),))
-    (found,) = identify(described, noisy, cutoff=10.0).doubts
+def test_joints_that_no_model_explains_count_less(described, log):
+    """As precise as the others, the wrists would hide that joint4's unit is another one."""
+    name = described.joint_names[3]
+    (stream,) = log.scaled({name: 0.1}).streams
+    odd = np.sin(15 * stream.position) * np.cos(2 * stream.time)[:, None]
+    odd[:, :4] = 0.0
+    effort = stream.effort + 0.6 * np.sqrt((stream.effort**2).mean(axis=0)) * odd
+    (found,) = identify(
+        described, Recording("odd", (replace(stream, effort=effort),)), cutoff=10.0
+    ).doubts
     assert found.joint == name
-    assert found.factor == pytest.approx(100, rel=0.5)
+    assert found.factor == pytest.approx(10, rel=0.2)
 
 
 @pytest.mark.parametrize("seed", [1, 3])
