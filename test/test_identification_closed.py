@@ -278,6 +278,24 @@ def test_efforts_of_a_saturated_motor_do_not_count():
     assert (doubt.joint, doubt.factor, doubt.sure) == ("qa1", -1.0, True)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "motor"), [("rrr", "qa2"), ("gough_stewart", "ql1")])
+def test_efforts_of_a_motor_that_are_noise_are_not_fitted(name, motor):
+    described, truth = robots(name)
+    (stream,) = log(truth, REACH[name], 1).streams
+    place = stream.names.index(motor)
+    effort = stream.effort.copy()
+    effort[:, place] = 1e-3 * np.random.default_rng(0).normal(size=len(effort))
+    found = identify_closed(described, Recording("log", (replace(stream, effort=effort),)))
+    assert [(each.joint, each.factor, each.sure) for each in found.doubts] == [(motor, 1.0, True)]
+    (line,) = found.warnings
+    assert "are unrelated to its torque" in line
+    assert found.kept == "nothing"
+    others = np.array([each != motor for each in found.joints])
+    assert np.isnan(found.errors.relative[~others]).all()
+    assert found.errors.relative[others].max() < 2 * NOISE
+
+
 def test_a_motor_whose_effort_never_changes_is_named():
     described, truth = robots("five_bar")
     stuck = with_efforts(log(truth, 0.12, 1), lambda effort: effort * [1.0, 0.0] + [0.0, 3.0])

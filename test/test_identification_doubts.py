@@ -117,6 +117,78 @@ def test_joints_that_no_model_explains_count_less(described, log):
     assert found.factor == pytest.approx(10, rel=0.2)
 
 
+def replaced(log: Recording, joint: int, change) -> Recording:
+    """The recording with other efforts at one joint: change(efforts, random numbers)."""
+    (stream,) = log.streams
+    effort = stream.effort.copy()
+    effort[:, joint] = change(effort[:, joint], np.random.default_rng(0))
+    return Recording("replaced", (replace(stream, effort=effort),))
+
+
+@pytest.mark.parametrize("joint", [1, 2])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda effort, rng: 1e-3 * effort.std() * rng.normal(size=effort.shape),
+        lambda effort, rng: 0.3 + 1e-3 * effort.std() * rng.normal(size=effort.shape),
+        lambda effort, rng: 0.01 * rng.integers(-1, 2, size=effort.shape),
+    ],
+    ids=["noise", "offset", "last digit"],
+)
+def test_efforts_that_are_noise_are_not_fitted(described, log, joint, change):
+    name = described.joint_names[joint]
+    result = identify(described, replaced(log, joint, change), cutoff=10.0)
+    (found,) = result.doubts
+    assert (found.joint, found.factor, found.sure) == (name, 1.0, True)
+    (words,) = (each for each in result.warnings if each.startswith(f"{name}: its efforts"))
+    assert "are unrelated to its torque" in words
+    assert f"--effort-scale {name}:1 to keep them" in words
+    unmeasured = identify(described, log, cutoff=10.0, effort_scale={name: np.nan})
+    assert unmeasured.doubts == ()
+    for each in (result, unmeasured):
+        assert np.isnan(each.errors.relative[joint])
+        assert np.delete(each.errors.relative, joint).max() < 0.02
+    np.testing.assert_allclose(result.errors.relative, unmeasured.errors.relative, atol=0.002)
+
+
+def test_noise_at_a_joint_that_the_others_say_little_about_is_harmless(described, log):
+    def noise(effort, rng):
+        return 1e-3 * effort.std() * rng.normal(size=effort.shape)
+
+    result = identify(described, replaced(log, 5, noise), cutoff=10.0)
+    assert result.doubts == ()
+    assert result.errors.relative[:5].max() < 0.02
+
+
+@pytest.mark.parametrize("joint", [1, 2])
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_a_unit_that_nobody_uses_spoils_no_other_joint(described, log, joint, factor):
+    name = described.joint_names[joint]
+    result = identify(described, log.scaled({name: factor}), cutoff=10.0)
+    (found,) = result.doubts
+    assert (found.joint, found.sure) == (name, True)
+    assert found.factor * factor == pytest.approx(1.0, rel=0.1)
+    assert np.delete(result.errors.relative, joint).max() < 0.02
+
+
+@pytest.mark.parametrize("spike", [False, True])
+def test_efforts_that_are_zero_but_for_rounding_are_none(described, log, spike):
+    name = described.joint_names[1]
+
+    def rounding(effort, rng):
+        return 1e-12 * effort
+
+    almost = replaced(log, 1, rounding)
+    if spike:
+        almost.streams[0].effort[7, 3] = 1e8
+    result = identify(described, almost, cutoff=10.0)
+    assert result.doubts == ()
+    assert any(f"no efforts for {name}: parameters" in note for note in result.notes)
+    assert np.isnan(result.errors.relative).tolist() == [False, True, *[False] * 4]
+    if not spike:
+        assert np.nanmax(result.errors.relative) < 0.02
+
+
 @pytest.mark.parametrize("seed", [1, 3])
 def test_efforts_of_slow_motion_are_not_doubted(described, seed):
     """Friction dominates, and is not of the plain kind that is tried."""

@@ -164,6 +164,16 @@ def test_a_sign_of_efforts_that_explains_nearly_as_much_is_preferred(described, 
     assert found(described, reversed_one(log, 4, ["position", "velocity"])) == ()
 
 
+@pytest.mark.parametrize("joint", range(6))
+def test_noise_at_a_joint_is_no_mixed_column(described, log, joint):
+    """With another joint's positions and efforts in its place, noise may seem to fit better."""
+    unknowns = Work(described, None, {}, {}, None, 10.0, 0.0, None).unknowns(described.joint_names)
+    samples = samples_of(described, log)
+    tau = samples.tau.copy()
+    tau[:, joint] = 1e-3 * np.random.default_rng(0).normal(size=len(tau))
+    assert mixed(unknowns, replace(samples, tau=tau), {}) is None
+
+
 @pytest.fixture
 def fits(monkeypatch):
     """Fits that leave 40 % unexplained, or what is given for exchanged efforts and for factors."""
@@ -179,9 +189,11 @@ def fits(monkeypatch):
                 "exchanged": order[1] == 2,
                 "factors": (signs == 0.1).any(),
                 "sign": signs[5] < 0,
+                "without": np.isnan(signs[4]),
             }
             which = next((name for name, is_so in changes.items() if is_so), "")
-            return np.full(self.shape, np.log(left.get(which, 0.4)))
+            errors = np.full(self.shape, np.log(left.get(which, 0.4)))
+            return np.where(np.isnan(signs), np.nan, errors)
 
     monkeypatch.setattr(columns, "_Fits", Fits)
     return left
@@ -205,6 +217,11 @@ def test_what_is_said_is_far_better_than_everything_else(described, log, fits, m
     fits["sign"] = 0.05
     assert mixed(unknowns, samples, {}) is None
     fits["sign"] = 0.4
+    # the other five joints: 1.5 ** 5 = 7.6, 1.45 ** 5 = 6.4
+    for without, said in ((0.05 * 1.5, True), (0.05 * 1.45, False)):
+        fits["without"] = without
+        assert (mixed(unknowns, samples, {}) is not None) is said
+    fits["without"] = 0.4
     fits["exchanged"] = 0.26
     assert mixed(unknowns, samples, {}) is None
     fits["exchanged"] = 0.05

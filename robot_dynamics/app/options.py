@@ -257,7 +257,8 @@ recordings = _reading(
     several(
         "--effort-scale",
         "JOINT:FACTOR...",
-        "Factor that converts a joint's efforts to N·m or N, such as a torque constant.",
+        "Factor that converts a joint's efforts to N·m or N, such as a torque constant; nan "
+        "excludes them.",
     ),
     several(
         "--position-offset",

@@ -246,13 +246,17 @@ def _identified(
     described, before = problem.described, problem.before
     rows = problem.rows(seen)
     doubtful, _ = doubted(problem.evidence(rows), given)
-    factors = {each.joint: each.factor for each in doubtful if each.sure}
+    factors = {each.joint: each.scale for each in doubtful if each.sure}
     if len(factors) == len(problem.motors):
         raise RecordingError(nothing_left(doubtful, given), name="recording")
     used = np.array([name not in factors for name in problem.motors])
     x, H, sigma = problem.fitted(rows, used)
     scale = np.array([factors.get(name, 1.0) for name in problem.motors])
-    seen, *judges = (replace(each, tau=each.tau * scale) for each in (seen, *judges))
+    known = np.isfinite(scale)
+    seen, *judges = (
+        replace(each, tau=each.tau * np.where(known, scale, 1.0), usable=each.usable & known)
+        for each in (seen, *judges)
+    )
     kept: Kept = "nothing"
     found, parameters = problem.mechanism(x), x
     first, shown = _judged(before, InverseDynamics(found), judges)

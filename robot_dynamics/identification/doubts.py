@@ -16,9 +16,11 @@ efforts look wrong. Efforts therefore count as certainly wrong only if the facto
 to a fifth, or if no robot explains them as recorded. In the latter test, bodies may be physically
 inconsistent and friction may drive its joint; nevertheless, on every held-out part of the time, the
 errors of all joints together must be larger than with the factor; if they are far smaller, the
-factor is dismissed. Efforts that are certainly wrong are excluded from the fit; others are
-fitted as they are. At a joint that stands still, static friction may carry any part of the torque:
-efforts that are certainly wrong are excluded there, too, but no factor is named.
+factor is dismissed. Efforts that no factor explains better than 0 does are certainly unrelated to
+the torque if the errors of the other joints are far larger with them than without. Efforts that are
+certainly wrong are excluded from the fit; others are fitted as they are. At a joint that stands
+still, static friction may carry any part of the torque: efforts that are certainly wrong are
+excluded there, too, but no factor is named.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from .unknowns import Unknowns
 
 OPPOSITE = "have the opposite sign"
 STATIC = "do not reveal its torque: the joint stands still, and static friction may carry any part"
+SILENT = "are unrelated to its torque, as those of a drive that does not measure it"
 VISCOUS = PLAIN.index("viscous")
 FREE = PLAIN.index("offset")
 """Index of the one parameter of the plain law that may have either sign"""
@@ -51,8 +54,10 @@ WEIGHT = 0.3
 """The weight γ of the description"""
 BLIND = 0.9
 """Fraction of the RMS effort; negated efforts that leave a larger error explain nothing"""
-FACTORS = np.logspace(-4, 4, 33)
+FACTORS = np.logspace(-7, 7, 57)
 """Magnitudes of the factors that are tried, with either sign"""
+LARGEST = 1e4
+"""Units in use differ by a smaller factor; a larger one, or none at all, must be clearer"""
 TWICE = 2.0
 """Ratio of the RMS error with factor 1 to the smallest one, beyond which the factor is not 1"""
 LITTLE = 0.2
@@ -67,12 +72,15 @@ ROUNDING = 1e-6
 """Fraction of the squared efforts below which a difference is a rounding error"""
 CLEAR = 5.0
 """Ratio of the RMS error without the factor to that with it, beyond which the efforts are certainly
-wrong"""
+wrong, and that of all joints' held-out errors if the factor is no unit's"""
 SURE = 1.5
 """Ratio of the product of all joints' held-out errors without the factor to that with it, as a
 geometric mean over the parts, beyond which the efforts are certainly wrong"""
 DISMISSED = 1000.0
 """The same ratio with the factor to that without it, beyond which the factor is dismissed"""
+SAME = 1.01
+"""Efforts are unrelated to a joint's torque if the factor 0 explains them up to this many times the
+smallest error"""
 ALIKE = 1.3
 """A well-known factor (degrees, gear ratio) is chosen if its error is at most this many times the
 smallest one; a sign if it is at most `TWICE` that"""
@@ -94,6 +102,11 @@ class Doubt:
     sure: bool = True
     """Whether no robot explains the efforts as they are; otherwise they are fitted as they are"""
 
+    @property
+    def scale(self) -> float:
+        """The factor to apply to whatever is read again; NaN excludes efforts that none explains"""
+        return math.nan if self.why in (STATIC, SILENT) else self.factor
+
     def words(self, given: float = 1.0) -> str:
         """One line for the user.
 
@@ -105,6 +118,12 @@ class Doubt:
             return (
                 f"{self.joint}: its efforts {self.why}. The best model leaves "
                 f"{100 * self.before:.3g} % of them unexplained. They were excluded from the fit"
+            )
+        if self.why == SILENT:
+            return (
+                f"{self.joint}: its efforts {self.why}: given the other joints, the best model "
+                f"differs from them by {100 * self.before:.3g} %, and no factor explains them. "
+                f"They were excluded from the fit (--effort-scale {self.joint}:1 to keep them)"
             )
         if not self.sure:
             return (
@@ -154,11 +173,12 @@ def doubted(evidence: Evidence, sure: Mapping[str, float]) -> tuple[tuple[Doubt,
         if next_one is None:
             return tuple(found), missed
         gain = trial.gain(next_one)
-        if surely_worse(-gain, DISMISSED):
+        odd = next_one.why == SILENT or not 1 / LARGEST < abs(next_one.factor) < LARGEST
+        certain = surely_worse(gain, CLEAR if odd else SURE)
+        if (odd and not certain) or surely_worse(-gain, DISMISSED):
             trusted.add(next_one.joint)
             continue
-        clear = next_one.before > max(LITTLE, CLEAR * next_one.after)
-        certain = clear or surely_worse(gain)
+        certain = certain or next_one.before > max(LITTLE, CLEAR * next_one.after)
         trial.leave_out(next_one.joint)
         if not trial.still[next_one.joint]:
             found.append(replace(next_one, sure=certain))
@@ -363,30 +383,39 @@ class _Trial:
 
     def gain(self, doubt: Doubt) -> Floats:
         """(parts,): Σ log of all joints' RMS errors on each held-out part with the efforts as they
-        are, less that with the factor; robots need not be physically consistent."""
+        are, less that with the factor, or that of the other joints without this one's efforts if
+        no factor explains them; robots need not be physically consistent."""
         j = self.joints.index(doubt.joint)
-        missed = np.array([self._held_out_errors(j, factor) for factor in (1.0, doubt.factor)])
-        as_is, with_factor = np.log(np.maximum(missed, ROUNDING)).sum(axis=2) / 2
-        return np.asarray(as_is - with_factor)
+        changed = np.ones(len(self.joints))
+        changed[j] = doubt.factor if doubt.why != SILENT else 0.0
+        counted = [i for i in self.used if changed[i] != 0]
+        as_is, otherwise = (
+            np.log(np.maximum(self._held_out_errors(factors)[:, counted], ROUNDING)).sum(axis=1) / 2
+            for factors in (np.ones(len(self.joints)), changed)
+        )
+        return np.asarray(as_is - otherwise)
 
-    def _held_out_errors(self, j: int, factor: float) -> Floats:
-        """(parts, joints): relative squared errors on each held-out part if joint j's efforts are
-        multiplied by the factor."""
-        used = self.used
-        factors = np.where(np.arange(len(self.joints)) == j, factor, 1.0)
+    def _held_out_errors(self, factors: Floats) -> Floats:
+        """(parts, n): relative squared errors on each held-out part if the joints' efforts are
+        multiplied by these factors; 0 excludes them, and their errors are NaN."""
+        used = [j for j in self.used if factors[j] != 0]
         grams, moments = self.evidence.grams[:, used], self.evidence.moments[:, used]
-        moments = moments * factors[used, None]
-        squares = self.evidence.squares[:, used] * factors[used] ** 2
+        # the noise is multiplied as well
+        grams = grams / (factors[used] ** 2)[:, None, None]
+        moments = moments / factors[used, None]
+        squares = self.evidence.squares
         prior, out = self._prior(grams.sum(axis=(0, 1)), moments.sum(axis=(0, 1))), []
         H = prior.curvature(WEIGHT)
-        for part in np.flatnonzero((squares > 0).all(axis=1)):
+        for part in np.flatnonzero((squares[:, self.used] > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
             # with a Gaussian prior, so that bodies need not be consistent
             mean = prior.mean + self.evidence.expected
             x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ mean)
-            left = squares[part] + grams[part] @ x @ x - 2 * moments[part] @ x
-            out.append(left / squares[part])
-        return np.array(out).reshape(-1, len(used))
+            left = squares[part, used] + grams[part] @ x @ x - 2 * moments[part] @ x
+            missed = np.full(len(self.joints), np.nan)
+            missed[used] = left / squares[part, used]
+            out.append(missed)
+        return np.array(out).reshape(-1, len(self.joints))
 
     def clearest(self, sure: Collection[str]) -> Doubt | None:
         """The doubt of the joint without which the other joints agree best; joints in `sure` are
@@ -432,6 +461,12 @@ class _Trial:
         self, j: int, left: _RelativeError, before: float, factors: Floats, errors: Floats
     ) -> Doubt | None:
         joint, least = self.joints[j], float(errors.min())
+        # positive, so that friction brakes
+        silent = float(left(np.full(1, 1e-3 * FACTORS[0]))[0])
+        best = int(np.argmin(errors))
+        unrelated = silent <= SAME * least or abs(factors[best]) == FACTORS[0]
+        if unrelated and before > TWICE * silent:
+            return Doubt(joint, 1.0, SILENT, before, silent)
         names = {-1.0: OPPOSITE}
         units = [(180 / math.pi, "are scaled as if degrees were used instead of radians")]
         gear = abs(self.evidence.gears.get(joint, 1.0))
@@ -445,7 +480,6 @@ class _Trial:
             alike = TWICE if k == -1 else ALIKE
             if error <= max(alike * least, least + 0.01) and TWICE * error < before:
                 return Doubt(joint, 1 / k, what, before, float(error))
-        best = int(np.argmin(errors))
         k = float(factors[best])
         if abs(k) in (FACTORS[0], FACTORS[-1]):
             return None
@@ -500,9 +534,12 @@ class _RelativeError:
     def __init__(self, trial: _Trial, j: int, x: Floats, H: Floats):
         own = trial.own[j]
         shared = np.setdiff1d(np.arange(len(x)), own)
-        self.square = trial.square[j]
         self.H, self.x = H[np.ix_(shared, shared)], x[shared]
-        A, a = trial.gram[j], trial.moment[j]
+        # noise far below the predicted torque would outweigh the other joints to their last digit
+        predicted = FINEST * float(self.x @ trial.gram[j][np.ix_(shared, shared)] @ self.x)
+        share = min(1.0, float(trial.square.max()) / max(predicted, 1e-300))
+        self.square = share * trial.square[j]
+        A, a = share * trial.gram[j], share * trial.moment[j]
         self.A, self.a = A[np.ix_(shared, shared)], a[shared]
         self.B, self.own, self.own_moment = A[np.ix_(shared, own)], A[np.ix_(own, own)], a[own]
         told = [k for k in range(len(own)) if self.own[k, k] > 0]

@@ -174,7 +174,7 @@ def identify(
         rename: from joint names in the recordings, or prefixes shared by several joints, to those
             in the description.
         effort_scale: by joint (as named in the description), the factor that converts its efforts
-            to N·m or N.
+            to N·m or N; NaN excludes them.
         position_offset: by joint (as named in the description), the offset to add to its recorded
             positions, rad or m, which corrects its encoder's zero.
         payload: a link whose ten inertial parameters are the only ones to identify; the rest of the
@@ -435,7 +435,7 @@ class _Run:
         """The same, with the factors of the doubtful efforts applied to whatever is read again."""
         scale = {**self.work.effort_scale}
         for each in doubtful:
-            scale[each.joint] = each.factor * scale.get(each.joint, 1.0)
+            scale[each.joint] = each.scale * scale.get(each.joint, 1.0)
         return replace(self, work=replace(self.work, effort_scale=scale))
 
     def suspects(self) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
@@ -446,7 +446,7 @@ class _Run:
             doubtful, missed = doubts(self.unknowns, self.normal, self.work.effort_scale)
         if missed <= SUSPECT:
             return doubtful, None
-        factors = {each.joint: each.factor for each in doubtful}
+        factors = {each.joint: each.scale for each in doubtful}
         test = partial(
             mixed_up,
             self.work,

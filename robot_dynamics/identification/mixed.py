@@ -6,8 +6,9 @@ If no robot of the described kinematics explains a recording's efforts, the same
 with the columns of two joints exchanged, with only their efforts exchanged, and with one joint
 reversed. Each fit is plain least squares, which does not depend on the described masses, and is
 evaluated on held-out parts of the time. A change is reported if it explains the torques far better
-than the columns as recorded, and than these with the efforts of any one joint negated or with the
-suspected factors. A base that is mounted differently is tried in the same way (`mounting`).
+than the columns as recorded, and than these with the efforts of any one joint negated or left out,
+or with the suspected factors. A base that is mounted differently is tried in the same way
+(`mounting`).
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ def mixed(
     Args:
         unknowns: the parameters to identify.
         samples: the recording.
-        factors: by joint, the suspected factors, which may explain its efforts instead.
+        factors: by joint, the suspected factors, which may explain its efforts instead; NaN where
+            none does.
     """
     joints = unknowns.joints
     measured: Floats = np.asarray(samples.usable.any(axis=0))
@@ -101,7 +103,10 @@ def mixed(
     recorded = _Fits(unknowns, samples, measured)
     as_is, ones, flips = np.arange(len(joints)), np.ones(len(joints)), 1 - 2 * np.eye(len(joints))
     given = np.array([factors.get(joint, 1.0) for joint in joints])
-    rivals = [recorded.missed(as_is, signs) for signs in (ones, given, *flips[measured])]
+    # of two joints, one alone says too little
+    without = np.where(flips < 0, np.nan, 1.0)[measured if measured.sum() > 2 else []]
+    likely = (ones, given, *flips[measured], *without)
+    rivals = [recorded.missed(as_is, signs) for signs in likely]
 
     def changed() -> Iterator[tuple[Callable[[float, float], Mixed | Mounting], Floats]]:
         for i, j in itertools.combinations(np.flatnonzero(measured).tolist(), 2):
@@ -125,7 +130,7 @@ def mixed(
     found, missed = min(changed(), key=lambda each: float(each[1].mean()))
     after = math.exp(missed.mean())
     if after > GOOD or not all(
-        surely_worse((rival - missed).sum(axis=1), TIMES) for rival in rivals
+        surely_worse(np.nansum(rival - missed, axis=1), TIMES) for rival in rivals
     ):
         return None
     return found(math.exp(rivals[0].mean()), after)
@@ -167,9 +172,11 @@ class _Fits:
 
         Args:
             order: (n,), the index of the joint whose efforts each joint gets.
-            signs: (n,), the factors of these efforts.
+            signs: (n,), the factors of these efforts; NaN: not fitted, and the error is NaN.
         """
         p, used = self._size, self._measured
+        fitted = np.isfinite(signs[used])
+        signs = np.where(np.isfinite(signs), signs, 1.0)
         target = np.zeros((len(used), 1 + len(used)))
         target[:, 0] = -1.0
         target[np.arange(len(used)), 1 + order] = signs
@@ -179,11 +186,12 @@ class _Fits:
         square = np.einsum("ik,fikl,il->fi", target, squares[..., p:, p:], target)
         kept = (square > 0).all(axis=1)
         A, a, square = A[kept], a[kept], square[kept]
-        weights = 1.0 / square.sum(axis=0)
+        weights = fitted / square.sum(axis=0)
         G, g = np.einsum("i,fipq->fpq", weights, A), weights @ a
         own = np.diag(G.sum(axis=0))
         ridge = np.diag(np.where(own > 0, RIDGE * own, 1.0))
         x = solved(G.sum(axis=0) - G + ridge, g.sum(axis=0) - g)
         # Σ (τ - A x)²
         left = square + np.einsum("fip,fp->fi", (A @ x[:, None, :, None])[..., 0] - 2 * a, x)
-        return np.asarray(np.log(np.maximum(left / square, ROUNDING)) / 2)
+        errors = np.log(np.maximum(left / square, ROUNDING)) / 2
+        return np.where(fitted, errors, np.nan)

@@ -308,7 +308,8 @@ def mixed_up(
         source: the recording.
         joints: the joints to take.
         sprung: the joints with a clear spring.
-        factors: by joint, the suspected factors, which may explain its efforts instead.
+        factors: by joint, the suspected factors, which may explain its efforts instead; NaN where
+            none does.
     """
     seen, _ = work.parts(work.prepared(source, joints))
     unknowns = replace(work.unknowns(joints), sprung=sprung)

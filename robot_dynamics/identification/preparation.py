@@ -69,6 +69,8 @@ MATCH = 0.1
 used"""
 FEWEST = 30
 """Smallest number of samples of a stretch whose rates are compared"""
+NOTHING = 1e-9
+"""Efforts that never exceed this fraction of another joint's are 0 but for rounding"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
 """rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons; larger values are
 implausible"""
@@ -524,16 +526,18 @@ def _interpolated(time: Floats, values: Floats, at: Floats) -> Floats:
 
 
 def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
-    """The stream without the efforts of joints at which all are missing or 0, and the other
-    joints."""
+    """The stream without the efforts of joints at which all are missing or 0 (less than `NOTHING`
+    of the largest joint's), and the other joints."""
     for j, name in enumerate(stream.names):
         if not np.isfinite(stream.position[:, j]).any():
             raise RecordingError(f"{source}: no position of {name} is a number", name=source)
     efforts = stream.effort.copy()
     silent = []
+    sizes = [np.abs(column[np.isfinite(column)]) for column in efforts.T]
+    # a quantile, so that one absurd value does not make all others look like nothing
+    largest = max((float(np.quantile(each, 0.9)) for each in sizes if len(each)), default=0.0)
     for j, name in enumerate(stream.names):
-        given = efforts[np.isfinite(efforts[:, j]), j]
-        if not len(given) or not given.any():
+        if not len(sizes[j]) or sizes[j].max() <= NOTHING * largest:
             silent.append(name)
             efforts[:, j] = np.nan
     if len(silent) == len(stream.names):

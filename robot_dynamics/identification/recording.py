@@ -115,19 +115,24 @@ class Recording:
         """The recording with each joint's effort multiplied by its factor.
 
         Args:
-            factors: by joint, for instance a sign, or a torque per current; 1 for joints that are
-                not in it.
+            factors: by joint, for instance a sign, or a torque per current; NaN excludes the
+                joint's efforts; 1 for joints that are not in it.
 
         Raises:
-            InputError: there is no such joint, or a factor is 0 or not finite.
+            InputError: there is no such joint, or a factor is 0 or infinite.
         """
         for name, factor in factors.items():
             if name not in self.names:
                 raise wrong(
                     InputError, f"{self.source}: effort scale of joint", name, choices(self.names)
                 )
-            if not np.isfinite(factor) or factor == 0:
-                raise wrong(InputError, f"effort scale of {name}", factor, "a number other than 0")
+            if np.isinf(factor) or factor == 0:
+                raise wrong(
+                    InputError,
+                    f"effort scale of {name}",
+                    factor,
+                    "a number other than 0, or nan to exclude its efforts",
+                )
         streams = tuple(
             replace(
                 stream, effort=stream.effort * [factors.get(name, 1.0) for name in stream.names]
