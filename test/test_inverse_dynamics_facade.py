@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -25,9 +26,10 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.errors import InputError
 from robot_dynamics.formulations.equations import TERMS, Equations
 from robot_dynamics.formulations.form import FEW
-from robot_dynamics.mechanism import Inertial, Pose
+from robot_dynamics.mechanism import Armature, Coupling, Inertial, Pose, Rotor
 from robot_dynamics.mechanism.base_parameters import compact
 from robot_dynamics.mechanism.transform import with_payload
 
@@ -353,3 +355,29 @@ def test_the_states_of_all_joints_are_checked_broadcast_and_the_callers_own(name
         each[:] = 7.0
     assert (given == home).all()
     assert (dynamics.home == home).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ratios": (("d2", 10.0),)}, "rotor motor: joint: found 'd2', expected one of theta1"),
+        ({"mount": "nobody"}, "rotor motor: mount: found 'nobody', expected one of base, link1"),
+        ({"follows": "nobody"}, "d2: joint that it follows: found 'nobody', expected one of th"),
+        ({"follows": "d2"}, "d2: joint that it follows: found 'd2', expected one of theta1"),
+        ({"parent": "link2"}, "link2: parent link: found 'link2', expected one of base, link1"),
+        ({"armature": "d2"}, "armature: joint: found 'd2', expected one of theta1"),
+    ],
+)
+def test_a_mechanism_made_in_python_names_only_what_it_has(change, words):
+    polar = rd.load(str(CONFIG / "polar.yaml"))
+    arm, slide = polar.links
+    follows = Coupling(((change.get("follows", "theta1"), 2.0),))
+    slide = replace(slide, joint=replace(slide.joint, coupling=follows))
+    slide = replace(slide, parent=change.get("parent", slide.parent))
+    ratios = change.get("ratios", (("theta1", 10.0),))
+    body = Inertial(0.1, np.zeros(3), 1e-4 * np.eye(3))
+    motor = Rotor("motor", change.get("mount", "base"), Pose(), ratios, body)
+    shaft = Armature(((change.get("armature", "theta1"), 10.0),), 1e-4)
+    robot = replace(polar, links=(arm, slide), rotors=(motor,), armatures=(shaft,))
+    with pytest.raises(InputError, match=re.escape(words)):
+        rd.InverseDynamics(robot)

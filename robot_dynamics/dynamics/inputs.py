@@ -14,7 +14,7 @@ from ..errors import InputError, wrong
 from ..formulations.terms import rotors_felt
 from ..inputs import finite, number, vectors
 from ..mechanism import Inertial, Mechanism
-from ..mechanism.mechanism import check_finite
+from ..mechanism.mechanism import check_usable
 from ..scalar import Floats
 
 ROUNDING = 1e-9
@@ -95,15 +95,15 @@ def names_of_terms(chosen: Any) -> tuple[Any, ...]:
 
 
 def robot(value: Any) -> Mechanism:
-    """The value, if it is a mechanism that can move and consists of finite numbers.
+    """The value, if it is a mechanism that can move and that can be computed.
 
     Raises:
-        InputError: not a `Mechanism`, or one without moving joints, or one whose gravity, bodies,
-            frames or friction are not finite.
+        InputError: not a `Mechanism`, or one without moving joints, or one that has numbers
+            that are not finite, or names of joints and links that it lacks.
     """
     if not isinstance(value, Mechanism):
         raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism, as from rd.load")
     if not value.joint_names:
         raise wrong(InputError, value.label or "mechanism", "no joint that moves", "at least one")
-    check_finite(value)
+    check_usable(value)
     return value

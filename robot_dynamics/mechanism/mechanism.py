@@ -6,7 +6,7 @@ Every number may be a float, a SymPy expression or a recorder's scalar.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -800,14 +800,33 @@ class Mechanism(_Kept):
         return tuple((ratios, law) for ratios, law in laws if law is not None)
 
 
-def check_finite(mechanism: Mechanism) -> None:
-    """Check that gravity, bodies, frames and friction are finite; limits alone may be infinite.
+def check_usable(mechanism: Mechanism) -> None:
+    """Check that gravity, bodies, frames and friction are finite (limits alone may be infinite),
+    that all shafts and coupled joints follow independent joints, and that all links named exist.
 
     Raises:
-        InputError: a number that is not finite, or a gravity that has not three.
+        InputError: a number that is not finite, a gravity that has not three, or another name.
     """
     _all_finite("", mechanism)
     finite("gravity", mechanism.gravity, 3)
+    joints, links = mechanism.joint_names, [mechanism.base]
+    for link in mechanism.links:
+        _named(f"{link.name}: parent link", link.parent, links)
+        links.append(link.name)
+        for master, _ in link.joint.coupling.ratios if link.joint.coupling else ():
+            _named(f"{link.joint.name}: joint that it follows", master, joints)
+    for rotor in mechanism.rotors:
+        _named(f"rotor {rotor.name}: mount", rotor.mount, links)
+    shafts = [(f"rotor {rotor.name}", rotor.ratios) for rotor in mechanism.rotors]
+    shafts += [("armature", armature.ratios) for armature in mechanism.armatures]
+    for what, ratios in shafts:
+        for joint, _ in ratios:
+            _named(f"{what}: joint", joint, joints)
+
+
+def _named(what: str, name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        raise wrong(InputError, what, name, choices(names))
 
 
 def _all_finite(name: str, value: Any) -> None:

@@ -14,7 +14,7 @@ from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...inputs import as_floats, number, vectors
 from ...mechanism import Mechanism, Pose
-from ...mechanism.mechanism import check_finite
+from ...mechanism.mechanism import check_usable
 from ...scalar import Floats, Mask
 from ..geometry.closer import Closer, prepared
 from ..geometry.corrections import check_spins
@@ -87,7 +87,7 @@ class ClosedChain:
         terms = (terms,) if isinstance(terms, str) else tuple(terms)
         condition_limit = number("condition_limit", condition_limit, 1.0)
         friction_smoothing = number("friction_smoothing", friction_smoothing, 0.0)
-        check_finite(mechanism)
+        check_usable(mechanism)
         self._choices: dict[str, Any] = {
             "formulation": formulation,
             "rotors": rotors,
