@@ -286,24 +286,47 @@ def _built_host() -> Any:
     shipped = _shipped_host(text)
     if shipped:
         return shipped
-    cc, source = compiler.find(), text.decode()
     versions = (platform.python_version(), sysconfig.get_config_var("SOABI"), np.__version__)
-    function = Function("caller", (), (), (), 0, tuple, (source, versions))
-    key = function.key(cc.identity)
-    found = cache.fetch(key, ".so")
-    if found is None:
-        includes = [sysconfig.get_paths()["include"], sysconfig.get_paths()["platinclude"]]
-        flags = ["-O2", *(f"-I{place}" for place in [*dict.fromkeys(includes), np.get_include()])]
-        late = ["-lpthread", *compiler.LINKED_LATE]
-        library = cc.shared_library([source], flags, late, native=False)
-        about = {"what": "caller", "compiler": cc.command[0]}
-        found = cache.store(key, ".so", library, about), about
-    loader = ExtensionFileLoader("_caller", str(found[0]))
+    includes = [sysconfig.get_paths()["include"], sysconfig.get_paths()["platinclude"]]
+    flags = ["-O2", *(f"-I{place}" for place in [*dict.fromkeys(includes), np.get_include()])]
+    late = ["-lpthread", *compiler.LINKED_LATE]
+    path = _built("caller", versions, text.decode(), flags, late, native=False)
+    loader = ExtensionFileLoader("_caller", str(path))
     spec = spec_from_loader("_caller", loader)
     assert spec is not None
     module = module_from_spec(spec)
     loader.exec_module(module)
     return module
+
+
+def library(name: str) -> ctypes.CDLL:
+    """The library of a file in `c`, which follows lanes.h; from the cache or built.
+
+    Args:
+        name: the file's name, without its ending.
+
+    Raises:
+        BackendError: there is no compiler, or it failed.
+    """
+    source = compiler.prelude() + (_CALLER.parent / f"{name}.c").read_text(encoding="utf-8")
+    path = _built(name, (), source, ["-O2", "-fno-tree-slp-vectorize"])
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BackendError(f"{path}: {error}", name="kernel") from None
+
+
+def _built(
+    name: str, content: Any, source: str, flags: list[str], *libraries: Any, **options: Any
+) -> Path:
+    """The library of one C file, from the cache or built."""
+    cc = compiler.find()
+    key = Function(name, (), (), (), 0, tuple, (source, content)).key(cc.identity)
+    found = cache.fetch(key, ".so")
+    if found is not None:
+        return found[0]
+    built = cc.shared_library([source], flags, *libraries, **options)
+    return cache.store(key, ".so", built, {"what": name, "compiler": cc.command[0]})
 
 
 def _rows_by_ctypes(

@@ -32,7 +32,7 @@ SLOW = 0.01
 """RMS rate in rad/s (for sliding joints `SLIDING` times as many m/s) below which a joint counts as
 standing still: its friction and its rotor's inertia would be extrapolated from noise"""
 LEAST = -700.0
-"""Of an exponent: what is less has a power of e so small that it takes twice as long"""
+"""Of an exponent: what is less has a power of e that is practically 0, and takes twice as long"""
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
 STRIBECK = 4
 """Of the first rate"""
@@ -86,9 +86,14 @@ def reversal(qd: Floats, qdd: Floats, distance: Floats | float) -> Floats:
         distance: of presliding, rad or m; 0: there is none.
     """
     # as in `Friction.heading`: 2 sign(q̇) e^(-d/σ), d = q̇²/2|q̈|, where q̇ q̈ > 0
-    way = np.minimum(qd * qd / (2.0 * np.abs(qdd) * distance + TINY), -LEAST)
-    turns = (qd * qdd > 0) & (np.asarray(distance) > 0)
-    return np.asarray(np.where(turns, 2.0 * np.sign(qd) * np.exp(-way), 0.0))
+    reach = 2.0 * np.abs(qdd) * distance + TINY
+    square = qd * qd
+    # mostly the joint is far from its last reversal
+    near = (qd * qdd > 0) & (np.asarray(distance) > 0) & (square < -LEAST * reach)
+    heading, way = np.broadcast_arrays(np.sign(qd), square / reach)
+    found = np.zeros(near.shape)
+    found[near] = 2.0 * heading[near] * np.exp(-way[near])
+    return found
 
 
 def rates(turns: bool) -> tuple[float, ...]:
