@@ -31,10 +31,10 @@ def main() -> int:
     except (OSError, ValueError) as error:
         print(f"compare: {error}", file=sys.stderr)
         return 2
-    for key, value in old.pop("machine", {}).items():
-        if new.get("machine", {}).get(key) != value and key != "load":
-            print(f"another {key}: {value} before, {new.get('machine', {}).get(key)} now")
-    new.pop("machine", None)
+    before, now = (each.pop("machine", {}) if isinstance(each, dict) else {} for each in (old, new))
+    for key, value in before.items():
+        if now.get(key) != value and key != "load":
+            print(f"another {key}: {value} before, {now.get(key)} now")
     worse, better = compared(dict(numbers(old)), dict(numbers(new)), options.tolerance)
     for title, lines in (("slower or more", worse), ("faster or less", better)):
         if lines:
@@ -65,10 +65,13 @@ def compared(
 
 
 def numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """(path, number) of every number in nested dictionaries."""
+    """(path, number) of every number in nested dictionaries and lists; entries of a list are counted
+    from 1."""
+    if isinstance(value, list):
+        value = dict(enumerate(value, start=1))
     if isinstance(value, dict):
         for key, each in value.items():
-            yield from numbers(each, f"{name} / {key}" if name else key)
+            yield from numbers(each, f"{name} / {key}" if name else str(key))
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield name, float(value)
 

@@ -11,7 +11,6 @@ on the same cores. Each row is the fastest of three runs.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from distributed import LocalCluster
 from robots import measured
-from timing import parser
+from timing import keep, parser
 
 import robot_dynamics as rd
 from robot_dynamics.identification.fleet import fleet_at
@@ -139,10 +138,7 @@ def main() -> None:
                     seconds_to_reduce(work, paths[:count], workers, dask) for _ in range(REPEATS)
                 )
                 samples = count * round(options.duration * RATE)
-                each = {
-                    "workers": workers, "dask": dask, "samples": samples,
-                    "per_second": samples / seconds,
-                }  # fmt: skip
+                each = {"workers": workers, "dask": dask, "samples": samples, "seconds": seconds}
                 results.append(each)
                 own.setdefault(count, samples / seconds)
                 print(
@@ -150,8 +146,8 @@ def main() -> None:
                     f"{samples / seconds / own[count]:.2f} of this process",
                     flush=True,
                 )
-    if options.json:
-        options.json.write_text(json.dumps({"steps": alone, "workers": results}, indent=1))
+    steps = {name: 1.0 / rate for name, rate in alone.items()}
+    keep(options.json, {"seconds a sample": steps, "workers": results})
 
 
 if __name__ == "__main__":
