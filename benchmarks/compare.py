@@ -65,7 +65,7 @@ def compared(
 
 
 def numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """(path, number) of every number in nested dictionaries and lists; entries of a list are counted
+    """(path, number) of every number in nested dictionaries and lists, whose entries are counted
     from 1."""
     if isinstance(value, list):
         value = dict(enumerate(value, start=1))

@@ -146,8 +146,8 @@ def main() -> None:
                     f"{samples / seconds / own[count]:.2f} of this process",
                     flush=True,
                 )
-    steps = {name: 1.0 / rate for name, rate in alone.items()}
-    keep(options.json, {"seconds a sample": steps, "workers": results})
+    seconds_each = {name: 1.0 / rate for name, rate in alone.items()}
+    keep(options.json, {"seconds a sample": seconds_each, "workers": results})
 
 
 if __name__ == "__main__":

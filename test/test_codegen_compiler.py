@@ -291,3 +291,21 @@ def test_what_was_built_of_another_source_is_not_called(monkeypatch):
     found, why = native._host()
     assert found is not shipped
     assert found.rows, why
+
+
+@pytest.mark.parametrize("told", [{"built_from": "another"}, {}])
+def test_an_extension_of_another_version_is_said_in_one_line(monkeypatch, told):
+    shipped = SimpleNamespace(__file__="/somewhere/_caller.so", **told)
+    monkeypatch.setattr(native, "import_module", lambda *name: shipped)
+    with pytest.warns(native.BackendWarning) as said:
+        kind, shortened = native._forwarding()
+    assert kind is native._Forwarding
+    assert shortened(kind) is kind
+    (line,) = [str(each.message) for each in said]
+    assert line.startswith("/somewhere/_caller.so was built with another version")
+    assert "install the package again" in line
+    assert "\n" not in line
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert native._forwarding()[0] is native.Forwarding  # as when it was imported

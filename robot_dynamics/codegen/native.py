@@ -258,11 +258,18 @@ def _host() -> tuple[Any, str]:
 
 def _shipped_host(source: bytes) -> Any:
     """The extension module that was built with the package from exactly this source; None: none."""
+    shipped, fits = _shipped(source)
+    return shipped if fits else None
+
+
+def _shipped(source: bytes) -> tuple[Any, bool]:
+    """(the extension module that was built with the package, or None; whether it was built from
+    exactly this source)."""
     try:
         shipped = import_module("._caller", __package__)
     except ImportError:
-        return None
-    return shipped if shipped.built_from == hashlib.sha256(source).hexdigest() else None
+        return None, False
+    return shipped, getattr(shipped, "built_from", "") == hashlib.sha256(source).hexdigest()
 
 
 class _Forwarding:
@@ -273,9 +280,18 @@ class _Forwarding:
 
 def _forwarding() -> tuple[type, Callable[[type], type]]:
     """(Forwarding, shortened) of the extension module if it was built with the package, otherwise
-    their replacements."""
-    shipped = _shipped_host(_CALLER.read_bytes())
-    return (shipped.Forwarding, shipped.shortened) if shipped else (_Forwarding, lambda kind: kind)
+    their replacements; with a warning if it was built with another version."""
+    shipped, fits = _shipped(_CALLER.read_bytes())
+    if fits:
+        return shipped.Forwarding, shipped.shortened
+    if shipped is not None:
+        warnings.warn(
+            f"{shipped.__file__} was built with another version of robot_dynamics and is not used, "
+            "so single calls are slower: install the package again (pip install, colcon build)",
+            BackendWarning,
+            stacklevel=2,
+        )
+    return _Forwarding, lambda kind: kind
 
 
 Forwarding, shortened = _forwarding()
