@@ -11,8 +11,12 @@ from itertools import count
 
 from .recorder import Operand, Program, needed
 
-CHUNK = 1500
-"""Instructions in one C function: the time to compile a longer one grows faster than its length"""
+CHUNK = 1000
+"""Instructions in one C function of a long program: the time to compile a longer function grows
+faster than its length"""
+
+WHOLE = 3
+"""A program of up to so many times that is one function, which runs faster"""
 
 GROUP = 8
 """Results that are stored together: a multiple of the number of lanes on every machine"""
@@ -87,6 +91,9 @@ class CCode:
             or (operation in ("sin", "cos") and operands[0] in self._angle_of)
         }
         self._live = needed(program.instructions, program.outputs, self._at_hand)
+        total = len(program.instructions)
+        self._length = CHUNK if total > WHOLE * CHUNK else max(total, 1)
+        """Instructions in each part, except that the last one may have fewer"""
         self._parts = self._divided()
         self._handed_on = self._crossing()
         self._ends: dict[int, list[int]] = {}  # by place
@@ -122,7 +129,7 @@ class CCode:
         """For each part, the results that are complete once it has run, as ranges of whole
         groups."""
         ends = self._program.outputs
-        last = [end // CHUNK if isinstance(end, int) else 0 for end in ends]
+        last = [end // self._length if isinstance(end, int) else 0 for end in ends]
         found: list[list[range]] = [[] for _ in self._parts]
         for start in range(0, len(ends), GROUP):
             group = range(start, min(start + GROUP, len(ends)))
@@ -229,24 +236,26 @@ class CCode:
 
     def _divided(self) -> list[range]:
         total = len(self._program.instructions)
-        return [range(k, min(k + CHUNK, total)) for k in range(0, total, CHUNK)] or [range(0)]
+        starts = range(0, total, self._length)
+        return [range(k, min(k + self._length, total)) for k in starts] or [range(0)]
 
     def _crossing(self) -> dict[int, int]:
         """The values that a later part reads, and their indices in w. An index is reused once its
         previous value is no longer needed."""
         last: dict[int, int] = {}  # the last part that reads the value
-        for place, (_, *operands) in enumerate(self._program.instructions):
-            if place in self._at_hand or place not in self._live:
-                continue
-            for x in operands:
-                if isinstance(x, int) and x // CHUNK != place // CHUNK and x not in self._at_hand:
-                    last[x] = place // CHUNK
+        for part, places in enumerate(self._parts):
+            for place in places:
+                if place in self._at_hand or place not in self._live:
+                    continue
+                for x in self._program.instructions[place][1:]:
+                    if isinstance(x, int) and x < places.start and x not in self._at_hand:
+                        last[x] = part
         crossing: dict[int, int] = {}
         free: list[int] = []
         over: dict[int, list[int]] = {}  # indices in w by the last part that reads them
         room, part = count(), 0
         for place in sorted(last):
-            while part < place // CHUNK:
+            while part < place // self._length:
                 free += over.pop(part, ())
                 part += 1
             crossing[place] = free.pop() if free else next(room)
@@ -257,11 +266,11 @@ class CCode:
 def _angles(program: Program) -> dict[Operand, int]:
     """The angles that do not depend on any sine or cosine, and their indices in the table."""
     angles: dict[Operand, int] = {}
-    late: set[int] = set()
+    late: set[Operand] = set()
     for place, (operation, *operands) in enumerate(program.instructions):
         if operation == "input":
             continue
-        if any(isinstance(x, int) and x in late for x in operands):
+        if not late.isdisjoint([x for x in operands if isinstance(x, int)]):
             late.add(place)
         elif operation in ("sin", "cos"):
             late.add(place)
