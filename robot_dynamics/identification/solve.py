@@ -26,11 +26,18 @@ from .recording import Floats
 
 STEPS = 30
 """Largest number of Newton steps; ten are usual"""
+PATIENCE = 5
+"""Newton steps from a similar fit after which steps must be longer than `CREEPING`"""
+CREEPING = 0.1
+"""Step length below which the path is faster"""
 FLAT = 1e-7
 """Ratio of a diagonal entry of the Cholesky factor to the square root of the pseudo-inertia's,
 below which the matrix is numerically singular"""
 DONE = 1e-9
 """Squared Newton decrement, in units of γ, at which the iteration has converged"""
+CLOSE = 0.01
+"""Squared Newton decrement, in units of γ, below which every step at least halves it, as λ becomes
+less than (λ / (1 - λ))²: where it does not, only rounding errors are left"""
 SHARE = 0.5
 """Largest fraction of the way to the edge of the feasible set that one step may go: from close to
 the edge Newton's method returns slowly, or not at all, as its matrix becomes singular"""
@@ -38,6 +45,8 @@ FAR = 0.9
 """The same on the primal-dual path, whose dual variables lead away from the edge"""
 CLOSER = 0.3
 """Ratio of consecutive weights of the barriers on the path"""
+SHORT = 0.5
+"""Step length on the path below which the weight stays, as the products are too unequal to go on"""
 SMALL = 1e-4
 """Squared Newton decrement of the rest of the cost, in units of the barriers' weight, at which the
 path begins"""
@@ -163,7 +172,7 @@ def minimise(
         raise RecordingError("the normal equations are not finite", name="identification")
     cost = _Cost(G, g, prior, gamma)
     if start is not None:
-        x, H, settled = _newton(cost, start)
+        x, H, settled = _newton(cost, start, CREEPING)
         if settled:
             return x, H
     near, bend, found = _newton(cost, _near_minimum(cost))
@@ -240,10 +249,16 @@ class _Cost:
         return -float(change - self.gamma * (after - before))
 
 
-def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
-    """(x (p,), H (p, p), whether x is the minimum) by damped Newton steps."""
-    gamma = cost.gamma
-    for _ in range(STEPS):
+def _newton(cost: _Cost, x: Floats, shortest: float = 0.0) -> tuple[Floats, Floats, bool]:
+    """(x (p,), H (p, p), whether x is the minimum) by damped Newton steps.
+
+    Args:
+        cost: what is minimised.
+        x: (p,), where to start.
+        shortest: smallest step length that is worth another step after `PATIENCE` of them.
+    """
+    gamma, last = cost.gamma, np.inf
+    for k in range(STEPS):
         left = cost.left(x)
         # P⁻¹ = L⁻ᵀ L⁻¹; the factor exists because the barrier at x is finite
         half = np.linalg.inv(np.linalg.cholesky(cost.bodies(x)))
@@ -254,8 +269,13 @@ def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
         decrement = -float(slope @ step)
         if not decrement >= DONE * gamma:  # converged, or NaN at the limit of rounding
             return x, H, not np.isnan(decrement)
+        if last < CLOSE * gamma and decrement > last / 2:
+            return x, H, True
+        last = decrement
         before = cost.logarithms(x)
         length = _step_length(SHARE, *_relative_changes(cost, half, left, step))
+        if k >= PATIENCE - 1 and length < shortest:
+            break
         while cost.gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
             length /= 2
         if not length > 1e-9:  # the limit of rounding
@@ -268,7 +288,8 @@ def _near_minimum(cost: _Cost) -> Floats:
     """x close to the minimum, by a primal-dual path from the prior's bodies.
 
     On the path Z_i = μ P_i⁻¹, and the gradient without the barriers equals that of Σ tr(Z_i P_i).
-    μ, the weight of the barriers, is at first so large that the data hardly matter, and falls to γ.
+    μ, the weight of the barriers, is at first so large that the data hardly matter, and falls to γ;
+    after a short step it stays, and x returns to the path.
     Newton's method alone, on P, may creep along the edge of the feasible set. Steps are scaled by W
     with W Z W = P (Nesterov, Todd).
     """
@@ -278,6 +299,7 @@ def _near_minimum(cost: _Cost) -> Floats:
     left = cost.left(x)
     Z, z = (weight := _first_weight(cost, x, Q, left)) * Q, weight * left
     L, M = np.linalg.cholesky(cost.bodies(x)), np.linalg.cholesky(Z)
+    length = 1.0
     for _ in range(LONGEST_PATH if count else 0):
         half = np.linalg.inv(L)
         Q = np.swapaxes(half, -1, -2) @ half
@@ -285,7 +307,7 @@ def _near_minimum(cost: _Cost) -> Floats:
         products, axes = np.linalg.eigh(np.swapaxes(L, -1, -2) @ Z @ L)
         own = z[left > 0] / left[left > 0]
         level = (products.sum() + own.sum()) / count
-        aim = max(gamma, CLOSER * level)
+        aim = max(gamma, (CLOSER if length > SHORT else 1.0) * level)
         # W⁻¹ = L⁻ᵀ (Lᵀ Z L)^½ L⁻¹
         root = np.sqrt(np.maximum(products, 0.0))[..., None, :]
         W = np.swapaxes(half, -1, -2) @ (axes * root @ np.swapaxes(axes, -1, -2)) @ half
