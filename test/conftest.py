@@ -44,12 +44,14 @@ def pytest_xdist_auto_num_workers() -> Generator[None, Any, None]:
 
 
 LONGEST = (
-    "node_machine", "documentation", "node_ending", "symbolic", "any_order",
-    "identification_recordings", "demo", "controller_package", "identification",
-    "closure_redundant", "fleet", "node", "node_faults", "closure_dynamics", "closure_modes",
-    "style", "package", "floating_base", "node_machine_closed", "tutorial_parallel",
+    "identification", "node_ending", "identification_closed", "fleet", "demo", "closure_symbolic",
+    "identification_doubts", "node", "controller_package", "node_controller_order",
+    "closure_redundant", "identification_mixed", "node_faults", "closure_modes", "documentation",
+    "node_managed", "closure_dynamics", "symbolic", "node_builder", "node_machine",
+    "identification_zeros", "node_robot", "symbolic_documents", "inverse_dynamics_facade",
 )  # fmt: skip
-"""The files that take longest begin first: otherwise one of them would run alone at the end"""
+"""The files that take longest begin first: otherwise one of them would run alone at the end. Those
+of nodes mostly wait, so they stand among those that compute: workers must not all wait at once"""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 from uncompiled import InverseDynamics
 
 from robot_dynamics.identification import Recording, Stream
+from robot_dynamics.identification.bodies import BASIS, pseudo_inertia
+from robot_dynamics.identification.solve import Prior, solved
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from robot_dynamics.mechanism.transform import rotation_to
 
@@ -89,3 +91,17 @@ def miss(truth: Mechanism, found: Mechanism, seed: int = 100) -> float:
     _, q, qd, qdd = motion(n, 10.0, 50.0, seed)
     right = InverseDynamics(truth)(q, qd, qdd)
     return float(np.abs(InverseDynamics(found)(q, qd, qdd) - right).max() / np.abs(right).max())
+
+
+def left_to_gain(G, g, prior: Prior, gamma: float, x, H) -> float:
+    """The squared Newton decrement at x in units of γ: twice by how much the cost of a fit could
+    still fall."""
+    slope, block = G @ x - g, 10 * len(prior.bodies)
+    for k, P in enumerate(prior.bodies):
+        own = slice(10 * k, 10 * k + 10)
+        pull = np.linalg.inv(P) - np.linalg.inv(pseudo_inertia(x[own]))
+        slope[own] += gamma * np.array([np.trace(pull @ B) for B in BASIS])
+    # -log(1 + s / r) of each rotor, and ½ λ s² of each scalar
+    scalars, per = x[block:], prior.per_rotor
+    slope[block:] += prior.tightness * scalars + gamma * (per - per / (1 + per * scalars))
+    return float(abs(slope @ solved(H, slope)) / gamma)

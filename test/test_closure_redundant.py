@@ -211,8 +211,9 @@ def test_rd_derive_gives_the_same_model():
         **dict(zip(model.qd, qd, strict=True)),
         **dict(zip(model.xd, state.v[PLANE], strict=True)),
     }
-    paper = model.sensed()
-    matrices = sympy.lambdify(list(known), list(paper.values()), modules="numpy", cse=True)
+    # lambdify would walk through every copy of what they have in common
+    common, rest = sympy.cse(list(model.sensed().values()))
+    matrices = sympy.lambdify(list(known), rest, modules="numpy", cse=lambda _: (common, rest))
     D, C, G, F = matrices(*map(float, known.values()))
     assert state.residual > OFF / 100
     assert relative(chain.mass_matrix(q), D) < SAME

@@ -79,10 +79,9 @@ def numbers(P: Floats) -> Floats:
 def hessian(Q: Floats) -> Floats:
     """The Hessians (…, 10, 10) of -log det P by φ, given Q = P⁻¹ (…, 4, 4):
     ∂²/∂φ_k ∂φ_l = tr(Q B_k Q B_l)."""
-    QB = Q[..., None, :, :] @ BASIS
-    flat = (*Q.shape[:-2], 10, 16)
-    # tr(X Y) = Σ x_ij y_ji
-    H: Floats = QB.reshape(flat) @ np.swapaxes(np.swapaxes(QB, -1, -2).reshape(flat), -1, -2)
+    # = Σ b_k,jm (q_ji q_mn) b_l,in, as the B are symmetric
+    QQ = Q[..., :, None, :, None] * Q[..., None, :, None, :]
+    H: Floats = _FLAT @ QQ.reshape(*Q.shape[:-2], 16, 16) @ _FLAT.T
     return H
 
 

@@ -26,11 +26,18 @@ from .recording import Floats
 
 STEPS = 30
 """Largest number of Newton steps; ten are usual"""
+PATIENCE = 5
+"""Newton steps from a similar fit after which steps must be longer than `CREEPING`"""
+CREEPING = 0.1
+"""Step length below which the path is faster"""
 FLAT = 1e-7
 """Ratio of a diagonal entry of the Cholesky factor to the square root of the pseudo-inertia's,
 below which the matrix is numerically singular"""
 DONE = 1e-9
 """Squared Newton decrement, in units of γ, at which the iteration has converged"""
+CLOSE = 1e-6
+"""Squared Newton decrement, in units of γ, below which the iteration has converged, too, if a step
+does not halve it: only rounding errors are left, as otherwise λ becomes at most (λ / (1 - λ))²"""
 SHARE = 0.5
 """Largest fraction of the way to the edge of the feasible set that one step may go: from close to
 the edge Newton's method returns slowly, or not at all, as its matrix becomes singular"""
@@ -38,6 +45,8 @@ FAR = 0.9
 """The same on the primal-dual path, whose dual variables lead away from the edge"""
 CLOSER = 0.3
 """Ratio of consecutive weights of the barriers on the path"""
+SHORT = 0.5
+"""Step length on the path below which the weight stays, as the products are too unequal to go on"""
 SMALL = 1e-4
 """Squared Newton decrement of the rest of the cost, in units of the barriers' weight, at which the
 path begins"""
@@ -47,6 +56,8 @@ the description of a body that is so much heavier is a placeholder"""
 SURELY = 5.0
 """Standard deviations by which the described torques must be too small, in addition to this
 ratio"""
+TINY = float(np.finfo(float).tiny)
+"""Smallest diagonal entry that a scale is taken from"""
 LONGEST_PATH = 150
 """Largest number of steps on the path; 20 are usual, 50 were seen"""
 
@@ -63,7 +74,7 @@ class Prior:
     """r (m,), of the lower bounds s_k > -r_k; infinite: s_k is unbounded; None: all are
     unbounded"""
 
-    @property
+    @cached_property
     def per_rotor(self) -> Floats:
         """1 / r (m,)"""
         return np.zeros(len(self.tightness)) if self.rotors is None else 1.0 / self.rotors
@@ -163,13 +174,15 @@ def minimise(
         raise RecordingError("the normal equations are not finite", name="identification")
     cost = _Cost(G, g, prior, gamma)
     if start is not None:
-        x, H, settled = _newton(cost, start)
+        x, H, settled = _newton(cost, start, CREEPING)
         if settled:
             return x, H
     near, bend, found = _newton(cost, _near_minimum(cost))
     # at the limit of rounding neither may converge: the better one is returned
-    if start is not None and not found and cost.gain(near, x - near, cost.logarithms(near)) > 0:
-        return x, H
+    if start is not None and not found:
+        before, after = cost.logarithms(near), cost.logarithms(x)
+        if cost.gain(near, x - near, before, after) > 0:
+            return x, H
     return near, bend
 
 
@@ -224,43 +237,63 @@ class _Cost:
         left = 1.0 + self.prior.per_rotor * x[self.block :]
         P = self.bodies(x)
         try:
-            root = np.diagonal(np.linalg.cholesky(P), 0, -2, -1)
+            root = np.linalg.cholesky(P).diagonal(0, -2, -1)
         except np.linalg.LinAlgError:
             return -np.inf
-        if not (left > 0).all() or (root < FLAT * np.sqrt(np.diagonal(P, 0, -2, -1))).any():
+        if not left.min(initial=1.0) > 0 or (root < FLAT * np.sqrt(P.diagonal(0, -2, -1))).any():
             return -np.inf
         return 2 * float(np.log(root).sum()) + float(np.log(left).sum())
 
-    def gain(self, x: Floats, step: Floats, before: float) -> float:
-        """f(x) - f(x + step), computed term by term to avoid cancellation."""
-        after = self.logarithms(x + step)
+    def gain(self, x: Floats, step: Floats, before: float, after: float) -> float:
+        """f(x) - f(x + step), computed term by term to avoid cancellation.
+
+        Args:
+            x: (p,).
+            step: (p,).
+            before: the logarithms at x.
+            after: those at x + step.
+        """
         if after == -np.inf:
             return -np.inf
         change = self.slope(x + step / 2) @ step
         return -float(change - self.gamma * (after - before))
 
 
-def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
-    """(x (p,), H (p, p), whether x is the minimum) by damped Newton steps."""
-    gamma = cost.gamma
-    for _ in range(STEPS):
+def _newton(cost: _Cost, x: Floats, shortest: float = 0.0) -> tuple[Floats, Floats, bool]:
+    """(x (p,), H (p, p), whether x is the minimum) by damped Newton steps.
+
+    Args:
+        cost: what is minimised.
+        x: (p,), where to start.
+        shortest: smallest step length that is worth another step after `PATIENCE` of them.
+    """
+    gamma, last, before = cost.gamma, np.inf, cost.logarithms(x)
+    close: tuple[Floats, Floats] | None = None
+    for k in range(STEPS):
         left = cost.left(x)
         # P⁻¹ = L⁻ᵀ L⁻¹; the factor exists because the barrier at x is finite
         half = np.linalg.inv(np.linalg.cholesky(cost.bodies(x)))
-        Q = np.swapaxes(half, -1, -2) @ half
+        Q = half.swapaxes(-1, -2) @ half
         slope = cost.slope(x) - gamma * np.concatenate([traces(Q).ravel(), left])
         H = cost.bend(gamma * hessian(Q), gamma * left**2)
         step = -solved(H, slope)
         decrement = -float(slope @ step)
-        if not decrement >= DONE * gamma:  # converged, or NaN at the limit of rounding
-            return x, H, not np.isnan(decrement)
-        before = cost.logarithms(x)
+        if not decrement >= DONE * gamma:  # converged; negative or NaN: rounding errors prevail
+            return x, H, abs(decrement) < DONE * gamma
+        if close and decrement > last / 2:
+            return *close, True
+        close, last = (x, H) if decrement < CLOSE * gamma else None, decrement
         length = _step_length(SHARE, *_relative_changes(cost, half, left, step))
-        while cost.gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
-            length /= 2
-        if not length > 1e-9:  # the limit of rounding
+        if k >= PATIENCE - 1 and length < shortest:
             break
-        x = x + length * step
+        while length > 1e-9:
+            after = cost.logarithms(x + length * step)
+            if cost.gain(x, length * step, before, after) >= 0.1 * length * decrement:
+                break
+            length /= 2
+        else:  # the limit of rounding
+            break
+        x, before = x + length * step, after
     return x, H, False
 
 
@@ -268,7 +301,8 @@ def _near_minimum(cost: _Cost) -> Floats:
     """x close to the minimum, by a primal-dual path from the prior's bodies.
 
     On the path Z_i = μ P_i⁻¹, and the gradient without the barriers equals that of Σ tr(Z_i P_i).
-    μ, the weight of the barriers, is at first so large that the data hardly matter, and falls to γ.
+    μ, the weight of the barriers, is at first so large that the data hardly matter, and falls to γ;
+    after a short step it stays, and x returns to the path.
     Newton's method alone, on P, may creep along the edge of the feasible set. Steps are scaled by W
     with W Z W = P (Nesterov, Todd).
     """
@@ -278,17 +312,18 @@ def _near_minimum(cost: _Cost) -> Floats:
     left = cost.left(x)
     Z, z = (weight := _first_weight(cost, x, Q, left)) * Q, weight * left
     L, M = np.linalg.cholesky(cost.bodies(x)), np.linalg.cholesky(Z)
+    length = 1.0
     for _ in range(LONGEST_PATH if count else 0):
         half = np.linalg.inv(L)
-        Q = np.swapaxes(half, -1, -2) @ half
+        Q = half.swapaxes(-1, -2) @ half
         # the eigenvalues of P Z, all of which are μ on the path
-        products, axes = np.linalg.eigh(np.swapaxes(L, -1, -2) @ Z @ L)
+        products, axes = np.linalg.eigh(L.swapaxes(-1, -2) @ Z @ L)
         own = z[left > 0] / left[left > 0]
         level = (products.sum() + own.sum()) / count
-        aim = max(gamma, CLOSER * level)
+        aim = max(gamma, (CLOSER if length > SHORT else 1.0) * level)
         # W⁻¹ = L⁻ᵀ (Lᵀ Z L)^½ L⁻¹
         root = np.sqrt(np.maximum(products, 0.0))[..., None, :]
-        W = np.swapaxes(half, -1, -2) @ (axes * root @ np.swapaxes(axes, -1, -2)) @ half
+        W = half.swapaxes(-1, -2) @ (axes * root @ axes.swapaxes(-1, -2)) @ half
         slope = cost.slope(x) - aim * np.concatenate([traces(Q).ravel(), left])
         step = -solved(cost.bend(hessian(W), z * left), slope)
         on = max(np.ptp(np.append(products, level)), np.ptp(np.append(own, level))) < 0.1 * level
@@ -300,13 +335,13 @@ def _near_minimum(cost: _Cost) -> Floats:
         dual = aim * left - z - z * left * step[cost.block :]
         ahead = [
             *_relative_changes(cost, half, left, step),
-            *np.linalg.eigvalsh(other @ turned @ np.swapaxes(other, -1, -2)).ravel(),
+            *np.linalg.eigvalsh(other @ turned @ other.swapaxes(-1, -2)).ravel(),
             *(dual[left > 0] / z[left > 0]),
         ]
         length = _step_length(FAR, *ahead)
         further, z = x + length * step, z + length * dual
         Z = Z + length * turned
-        Z = (Z + np.swapaxes(Z, -1, -2)) / 2  # otherwise rounding errors grow from step to step
+        Z = (Z + Z.swapaxes(-1, -2)) / 2  # otherwise rounding errors grow from step to step
         try:
             L, M = np.linalg.cholesky(cost.bodies(further)), np.linalg.cholesky(Z)
         except np.linalg.LinAlgError:  # the limit of rounding
@@ -334,7 +369,7 @@ def _relative_changes(cost: _Cost, half: Floats, left: Floats, step: Floats) -> 
     """The relative changes in a full step of what must stay positive: the eigenvalues of
     L⁻¹ ΔP L⁻ᵀ, as P + s ΔP = L (1 + s L⁻¹ ΔP L⁻ᵀ) Lᵀ, and the changes of the rotors' inertias."""
     inwards = half @ pseudo_inertia(step[: cost.block].reshape(-1, 10))
-    changes = np.linalg.eigvalsh(inwards @ np.swapaxes(half, -1, -2)).ravel()
+    changes = np.linalg.eigvalsh(inwards @ half.swapaxes(-1, -2)).ravel()
     return np.concatenate([changes, left * step[cost.block :]])
 
 
@@ -345,10 +380,8 @@ def _step_length(most: float, *ahead: float) -> float:
 
 def _diagonal_blocks(H: Floats, count: int) -> Floats:
     """A view (count, 10, 10) of the first `count` blocks on the diagonal of H (p, p)."""
-    down, along = H.strides
-    return np.lib.stride_tricks.as_strided(
-        H, (count, 10, 10), (10 * (down + along), down, along), writeable=True
-    )
+    of_bodies = H[: 10 * count, : 10 * count].reshape(count, 10, count, 10)
+    return np.asarray(np.einsum("kikj->kij", of_bodies))
 
 
 def solved(H: Floats, right: Floats) -> Floats:
@@ -359,8 +392,8 @@ def solved(H: Floats, right: Floats) -> Floats:
         right: (n,) or (n, k), or (m, n) or (m, n, k) for many systems.
     """
     columns = right[..., None] if right.ndim < H.ndim else right
-    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(H, 0, -2, -1), np.finfo(float).tiny))[..., None]
-    scaled = H * scale * np.swapaxes(scale, -2, -1)
+    scale = 1.0 / np.sqrt(np.maximum(H.diagonal(0, -2, -1), TINY))[..., None]
+    scaled = H * scale * scale.swapaxes(-2, -1)
     try:
         out = np.linalg.solve(scaled, columns * scale) * scale
     except np.linalg.LinAlgError:
@@ -377,7 +410,7 @@ def inverted(H: Floats) -> Floats:
 
     It is positive semidefinite even where rounding leaves H singular: no variance is negative.
     """
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
     values, axes = np.linalg.eigh(H * scale * scale[:, None])
     # smaller eigenvalues are rounding errors
     values = np.maximum(values, len(H) * np.finfo(float).eps * values.max(initial=0.0))
