@@ -143,7 +143,7 @@ def test_efforts_that_are_noise_are_not_fitted(described, log, joint, change):
     (words,) = (each for each in result.warnings if each.startswith(f"{name}: its efforts"))
     assert "are unrelated to its torque" in words
     assert f"--effort-scale {name}:1 to keep them" in words
-    unmeasured = identify(described, log, cutoff=10.0, effort_scale={name: np.nan})
+    unmeasured = identify(described, log.without_efforts([name]), cutoff=10.0)
     assert unmeasured.doubts == ()
     for each in (result, unmeasured):
         assert np.isnan(each.errors.relative[joint])

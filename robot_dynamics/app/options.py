@@ -257,8 +257,7 @@ recordings = _reading(
     several(
         "--effort-scale",
         "JOINT:FACTOR...",
-        "Factor that converts a joint's efforts to N·m or N, such as a torque constant; nan "
-        "excludes them.",
+        "Factor that converts a joint's efforts to N·m or N, such as a torque constant.",
     ),
     several(
         "--position-offset",

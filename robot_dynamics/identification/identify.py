@@ -174,7 +174,7 @@ def identify(
         rename: from joint names in the recordings, or prefixes shared by several joints, to those
             in the description.
         effort_scale: by joint (as named in the description), the factor that converts its efforts
-            to N·m or N; NaN excludes them.
+            to N·m or N.
         position_offset: by joint (as named in the description), the offset to add to its recorded
             positions, rad or m, which corrects its encoder's zero.
         payload: a link whose ten inertial parameters are the only ones to identify; the rest of the
@@ -432,11 +432,13 @@ class _Run:
         return replace(self, normal=normal)
 
     def scaled(self, doubtful: Sequence[Doubt]) -> _Run:
-        """The same, with the factors of the doubtful efforts applied to whatever is read again."""
+        """The same, with the factors of the doubtful efforts applied to whatever is read again, and
+        without those that no factor explains."""
         scale = {**self.work.effort_scale}
         for each in doubtful:
-            scale[each.joint] = each.scale * scale.get(each.joint, 1.0)
-        return replace(self, work=replace(self.work, effort_scale=scale))
+            scale[each.joint] = each.factor * scale.get(each.joint, 1.0)
+        unrelated = frozenset(each.joint for each in doubtful if math.isnan(each.scale))
+        return replace(self, work=replace(self.work, effort_scale=scale, unrelated=unrelated))
 
     def suspects(self) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
         """(joints whose efforts need a factor; columns that are mixed up in the first recording, or

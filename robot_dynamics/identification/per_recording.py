@@ -88,6 +88,8 @@ class Work:
     """By joint, N·m or N: the smallest noise that is assumed in a recording"""
     motor_efforts: bool = False
     """Whether efforts are those of motors (see `motors`)"""
+    unrelated: frozenset[str] = frozenset()
+    """The joints whose efforts contain none of their torque, and are left out"""
     wanted: float | None = None
     """Hz, the cut-off of the recordings that are fitted (infinite: not filtered), which `judges`
     use if it is as good as their own"""
@@ -157,7 +159,8 @@ class Work:
         return None if self.cache is None else self.cache.pop(self._key(source, ()))
 
     def _key(self, source: Source, joints: tuple[str, ...]) -> Key:
-        return source, joints, tuple(sorted(self.effort_scale.items()))
+        factors = {**self.effort_scale, **dict.fromkeys(self.unrelated, 0.0)}
+        return source, joints, tuple(sorted(factors.items()))
 
     def _shared(self, name: str, raw: Even) -> SharedFilter | None:
         """The filter that this recording shares; None: it chooses its own."""
@@ -186,6 +189,8 @@ class Work:
         )
         if self.motor_efforts:
             recording = at_joints(recording, match(self.mechanism, recording.names)[0])
+        if self.unrelated:
+            recording = recording.without_efforts(self.unrelated)
         if joints is None:
             joints = match(self.mechanism, recording.names)[0].joint_names
         lacking = [name for name in joints if name not in recording.names]

@@ -17,7 +17,7 @@ ROOM = 1 << 30
 
 Key = tuple[str | os.PathLike[str] | Recording, tuple[str, ...], tuple[tuple[str, float], ...]]
 """A recording, the joints that are taken from it (none: it is not yet prepared), and the factors
-applied to their efforts"""
+applied to their efforts (0: they are left out)"""
 
 
 class PreparedCache:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,24 +116,26 @@ class Recording:
         """The recording with each joint's effort multiplied by its factor.
 
         Args:
-            factors: by joint, for instance a sign, or a torque per current; NaN excludes the
-                joint's efforts; 1 for joints that are not in it.
+            factors: by joint, for instance a sign, or a torque per current; 1 for joints that are
+                not in it.
 
         Raises:
-            InputError: there is no such joint, or a factor is 0 or infinite.
+            InputError: there is no such joint, or a factor is 0 or not finite.
         """
         for name, factor in factors.items():
             if name not in self.names:
                 raise wrong(
                     InputError, f"{self.source}: effort scale of joint", name, choices(self.names)
                 )
-            if np.isinf(factor) or factor == 0:
-                raise wrong(
-                    InputError,
-                    f"effort scale of {name}",
-                    factor,
-                    "a number other than 0, or nan to exclude its efforts",
-                )
+            if not np.isfinite(factor) or factor == 0:
+                raise wrong(InputError, f"effort scale of {name}", factor, "a number other than 0")
+        return self._with_efforts_times(factors)
+
+    def without_efforts(self, names: Collection[str]) -> Recording:
+        """The recording without the efforts of these joints."""
+        return self._with_efforts_times(dict.fromkeys(names, math.nan))
+
+    def _with_efforts_times(self, factors: Mapping[str, float]) -> Recording:
         streams = tuple(
             replace(
                 stream, effort=stream.effort * [factors.get(name, 1.0) for name in stream.names]
