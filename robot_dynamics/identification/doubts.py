@@ -465,7 +465,7 @@ class _Trial:
         silent = float(left(np.full(1, 1e-3 * FACTORS[0]))[0])
         best = int(np.argmin(errors))
         unrelated = silent <= SAME * least or abs(factors[best]) == FACTORS[0]
-        if unrelated and before > TWICE * silent:
+        if unrelated and before > max(LITTLE, CLEAR * silent):
             return Doubt(joint, 1.0, SILENT, before, silent)
         names = {-1.0: OPPOSITE}
         units = [(180 / math.pi, "are scaled as if degrees were used instead of radians")]
