@@ -78,7 +78,7 @@ SURE = 1.5
 geometric mean over the parts, beyond which the efforts are certainly wrong"""
 DISMISSED = 1000.0
 """The same ratio with the factor to that without it, beyond which the factor is dismissed"""
-SAME = 1.01
+SAME = 1.1
 """Efforts are unrelated to a joint's torque if the factor 0 explains them up to this many times the
 smallest error"""
 ALIKE = 1.3
