@@ -13,8 +13,8 @@ from robot_dynamics.errors import BackendError
 from robot_dynamics.identification import preparation
 from robot_dynamics.identification.preparation import _both_ways, _butter
 
-PASSES = [(2, 0.1), (2, (0.2, 0.5), "band"), (4, 0.02), (4, 0.7)]
-"""One section and two"""
+PASSES = [(2, 0.1), (2, (0.2, 0.5), "band"), (4, 0.02), (4, 0.7), (6, 0.1)]
+"""One section, two, and three, which C does not filter"""
 
 
 @pytest.fixture

@@ -679,7 +679,8 @@ def _both_ways(sections: Floats, start: Floats, pad: int, x: Floats) -> Floats:
     y[:, begin - pad : begin] = 2 * x[:, :1] - x[:, pad:0:-1]
     y[:, : begin - pad] = y[:, begin - pad : begin - pad + 1]
     y[:, begin + m :] = 2 * x[:, -1:] - x[:, -2 : -pad - 2 : -1]
-    if (compiled := _compiled()) is None:
+    # C has two sections: of more, it would leave some out
+    if len(sections) != 2 or (compiled := _compiled()) is None:
         from scipy.signal import sosfilt
 
         # like SciPy's sosfiltfilt, which computes the initial state anew in every call
