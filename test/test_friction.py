@@ -25,6 +25,7 @@ from robot_dynamics.mechanism import (
     Pose,
     Rotor,
 )
+from robot_dynamics.mechanism.transform import with_joints
 from robot_dynamics.simulation.physics import Simulation
 from robot_dynamics.symbolic.straight_line import inlined, straight_line
 from robot_dynamics.symbolic.symbolic_parameters import Parameters, Task
@@ -40,7 +41,10 @@ LAWS = {
     "all but a spring": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7),
     "presliding": Friction(0.3, 1.5, presliding=2e-2),
     "presliding by direction": Friction(0.3, 1.5, coulomb_negative=0.6, presliding=2e-2),
-    "all": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7, -1.2, 3e-2),
+    "smoothing": Friction(0.3, 1.5, smoothing=0.05),
+    "smoothing by direction": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7, smoothing=0.2),
+    "all but smoothing": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7, -1.2, 3e-2),
+    "all": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7, -1.2, 3e-2, 0.3),
 }
 RATES = np.array([-40.0, -3.0, -0.7, -0.1, -1e-9, 0.0, 1e-9, 0.1, 0.7, 3.0, 40.0])
 
@@ -52,7 +56,8 @@ def by_hand(law, rate, place=0.0, acceleration=0.0):
     with np.errstate(divide="ignore", invalid="ignore"):
         since = rate**2 / (2 * np.abs(acceleration) * law.presliding)
     speeding = (rate * acceleration > 0) & (law.presliding > 0)
-    z = np.sign(rate) * np.where(speeding, 1 - 2 * np.exp(-since), 1)
+    ahead = np.tanh(rate / law.smoothing) if law.smoothing else np.sign(rate)
+    z = ahead * np.where(speeding, 1 - 2 * np.exp(-since), 1)
     dry = law.coulomb * (z * z + z) / 2 - backwards * (z * z - z) / 2
     dry = dry + law.stribeck_torque * np.exp(-((rate / law.stribeck_rate) ** 2)) * z
     return law.viscous * rate + dry + law.offset + law.stiffness * place
@@ -133,16 +138,18 @@ def test_at_rest_there_is_the_offset_alone_smoothed_or_not_and_nan_stays_nan(bac
 
 @pytest.mark.parametrize("other", LAWS.values(), ids=LAWS)
 def test_two_laws_of_one_rate_add_up(other):
-    law = Friction(0.7, 2.5, 0.4, 3.0, stiffness=0.9, presliding=other.presliding)
+    shape = {"presliding": other.presliding, "smoothing": other.smoothing}
+    law = Friction(0.7, 2.5, 0.4, 3.0, stiffness=0.9, **shape)
     for one, two in ((law, other), (other, law)):
         expected = by_hand(one, RATES, 0.8, 3.0) + by_hand(two, RATES, 0.8, 3.0)
         assert by_hand(one + two, RATES, 0.8, 3.0) == pytest.approx(expected, rel=1e-14)
 
 
-def test_of_two_laws_the_stronger_one_says_where_friction_turns_round():
-    weak, strong, plain = Friction(0, 1, presliding=2), Friction(0, 3, presliding=5), Friction(0, 9)
+@pytest.mark.parametrize("field", ["presliding", "smoothing"])
+def test_of_two_laws_the_stronger_one_says_where_friction_turns_round(field):
+    weak, strong, plain = Friction(0, 1, **{field: 2}), Friction(0, 3, **{field: 5}), Friction(0, 9)
     for sums in (weak + strong, strong + weak, plain + strong, strong + plain):
-        assert sums.presliding == 5
+        assert getattr(sums, field) == 5
 
 
 def test_smoothed_friction_takes_power_at_every_rate_and_is_the_law_itself_beyond():
@@ -153,6 +160,30 @@ def test_smoothed_friction_takes_power_at_every_rate_and_is_the_law_itself_beyon
     assert np.abs(np.diff(found[:, 0])).max() < 0.3  # no jump
     far = np.abs(rates[:, 0]) > 1
     assert found[far, 0] == pytest.approx(by_hand(law, rates[far, 0]), rel=1e-12)
+
+
+def test_the_smoothing_of_a_law_and_that_of_the_call_add_up():
+    whole, rates = Friction(0.3, 9.0, coulomb_negative=0.6, smoothing=0.05), RATES[:, None]
+    for own in (0.0, 0.02, 0.05):
+        law = replace(whole, smoothing=own)
+        found = rubbing(robot(law), rates, friction_smoothing=0.05 - own)[:, 0]
+        assert found == pytest.approx(by_hand(whole, RATES), rel=1e-12)
+
+
+def test_derivatives_have_the_slope_of_smoothed_friction():
+    law, rates = LAWS["smoothing by direction"], np.linspace(-1.0, 1.0, 41)[:, None]
+    zero, h = np.zeros_like(rates), 1e-6
+    dynamics = rd.InverseDynamics(robot(law), terms=["friction"])
+    ahead, behind = (by_hand(law, rates[:, 0] + step) for step in (h, -h))
+    found = dynamics.derivatives(zero, rates, zero)[1][:, 0, 0]
+    assert found == pytest.approx((ahead - behind) / (2 * h), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("ratio", [-50.0, 50.0])
+def test_a_motors_law_at_the_joint_is_the_same_law(ratio):
+    law = replace(LAWS["smoothing by direction"], smoothing=2.0)
+    expected = ratio * by_hand(law, ratio * RATES)
+    assert by_hand(law.at_joint(ratio), RATES) == pytest.approx(expected, rel=1e-12)
 
 
 def test_rates_beyond_all_floats_are_no_errors_of_the_exponential():
@@ -195,13 +226,14 @@ def test_a_spring_pulls_by_the_position_also_at_rest_and_a_followers_by_its_own(
             assert found[1] == 0.0
 
 
-def test_the_regressor_knows_of_presliding_and_of_a_new_distance():
+@pytest.mark.parametrize("field", ["presliding", "smoothing"])
+def test_the_regressor_knows_of_what_is_not_linear_and_of_a_new_number(field):
     couplings = {"b": Coupling((("a", -1.5),), 0.1)}
     laws = LAWS["all"], LAWS["presliding by direction"], LAWS["plain"]
     dynamics = rd.InverseDynamics(robot(*laws, couplings=couplings))
     rng = np.random.default_rng(0)
-    for distance in (0.0, 3e-2, 1e-3, 0.0):
-        dynamics.set_friction("c", 0.3, 1.5, presliding=distance)
+    for number in (0.0, 3e-2, 1e-3, 0.0):
+        dynamics.set_friction("c", 0.3, 1.5, **{field: number})
         q, qd, qdd = rng.uniform(-1, 1, (3, 50, 2)) * [[[1.0]], [[0.3]], [[3.0]]]
         shown = dynamics.regressor(q, qd, qdd) @ dynamics.parameters
         assert shown == pytest.approx(dynamics(q, qd, qdd), rel=1e-12, abs=1e-12)
@@ -287,6 +319,7 @@ def test_a_law_that_is_set_is_as_if_it_had_been_so(formulation, before, nothing_
             stribeck_rate=law.stribeck_rate,
             stiffness=law.stiffness,
             presliding=law.presliding,
+            smoothing=law.smoothing,
         )
         assert dynamics.mechanism.joint("a").friction == law
         fresh = rd.InverseDynamics(robot(law, LAWS["plain"]), formulation, backend="python")
@@ -315,6 +348,7 @@ def test_friction_in_loops_is_what_all_joints_feel_by_virtual_work(tmp_path):
             "stribeck": {"torque": law.stribeck_torque, "rate": law.stribeck_rate},
             "stiffness": law.stiffness,
             "presliding": law.presliding,
+            "smoothing": law.smoothing,
         }
     mechanism = closed_robots.load(description, tmp_path)
     chain = ClosedChain(mechanism, terms=["friction"])
@@ -358,7 +392,7 @@ def test_symbols_say_the_same(intermediates):
     mechanism = robot(*laws)
     model = rd.derive(mechanism, terms=["friction"], simplify=False, intermediates=intermediates)
     names = {str(symbol) for symbol in model.parameters}
-    assert names >= {"bv1", "bc1", "bn1", "bo1", "bs1", "ws1", "bk1", "bd1", "bv2", "bc2", "bn2"}
+    assert names >= {"bv1", "bc1", "bn1", "bo1", "bs1", "ws1", "bk1", "bd1", "wd1", "bv2", "bc2"}
     compute, zero = model.function(), [0.0, 0.0]
     for rates in ([0.4, -0.3], [-0.4, 0.3], zero):
         for faster in (zero, [3.0, 2.0]):
@@ -391,12 +425,14 @@ def test_mujoco_rubs_as_the_law_says(law):
         for sign in (-1.0, 1.0):
             q, qd, qdd = np.full(n, 0.3), sign * np.linspace(0.5, 0.8, n), np.linspace(2, 3, n)
             moving = Simulation(mechanism)
-            # in the simulation dry friction is always developed
-            links = [
-                replace(x, joint=replace(x.joint, friction=replace(x.joint.friction, presliding=0)))
-                for x in mechanism.links
-            ]
-            dynamics = rd.InverseDynamics(replace(mechanism, links=tuple(links)), backend="python")
+            # in the simulation dry friction is always developed, and a step at rest
+            step = with_joints(
+                mechanism,
+                lambda joint: replace(
+                    joint, friction=replace(joint.friction, presliding=0, smoothing=0)
+                ),
+            )
+            dynamics = rd.InverseDynamics(step, backend="python")
             moving.reset(q, qd)
             for _ in range(2):  # nothing is left behind by a call
                 found = moving.accelerations(dynamics(q, qd, qdd))
@@ -417,6 +453,7 @@ def test_mujoco_rubs_as_the_law_says(law):
         ({"presliding": -1e-3}, "presliding of a: found -0.001, expected at least 0"),
         ({"presliding": 0.3}, "presliding of a: found 0.3, expected at most 0.1 rad or m"),
         ({"presliding": np.inf}, "presliding of a: found inf, expected a finite number"),
+        ({"smoothing": -1e-3}, "smoothing of a: found -0.001, expected at least 0"),
     ],
 )
 def test_a_law_that_drives_is_refused_and_leaves_the_old_one(numbers, words):

@@ -24,7 +24,6 @@ from robot_dynamics.identification.normal_equations import approached, reduce
 from robot_dynamics.identification.preparation import SATURATED, differences, prepare
 from robot_dynamics.identification.quality import _units
 from robot_dynamics.identification.solve import FAR_HEAVIER, minimise
-from robot_dynamics.identification.standstill import Stepped
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism
 from robot_dynamics.mechanism.dynamic_parameters import numbers_of
@@ -334,8 +333,6 @@ def test_friction_that_remembers_its_path_is_foretold_beyond_the_recording(arm, 
     result = identify(arm, turning(robot, distance, 0, noise=0.01))
     found = result.mechanism
     laws = [found.joint(name).friction for name in arm.joint_names]
-    stepped = Stepped.of(result.fit, np.ones(3))
-    assert stepped.presliding.tolist() == [law.presliding for law in laws]
     for law, name in zip(laws, arm.joint_names, strict=True):
         assert 1 / 3.2 < law.presliding / distance < 3.2
         assert law.coulomb == pytest.approx(robot.joint(name).friction.coulomb, rel=0.1)

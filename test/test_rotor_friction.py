@@ -319,18 +319,20 @@ def test_a_rotor_called_as_its_joint_leaves_set_friction_to_the_joint(tmp_path):
     assert {f"{name}.viscous", f"{name}.rotor_viscous"} <= set(dynamics.parameter_names)
 
 
-def test_the_motor_overcomes_its_friction_before_the_gear(tmp_path):
-    mechanism = arm(tmp_path, HOOK)
+@pytest.mark.parametrize(("law", "smoothing"), [(0.0, 0.0), (70.0, 0.0), (0.0, 70.0), (30.0, 40.0)])
+def test_the_motor_overcomes_its_friction_before_the_gear(tmp_path, law, smoothing):
+    mechanism = arm(tmp_path, replace(HOOK, smoothing=law))
+    whole = replace(HOOK, smoothing=law + smoothing)
     q, qd, qdd = state(10, 5)
     for terms in (TERMS, ("friction",), ("gravity", "rotors")):
         with_it, bare = (
-            rd.InverseDynamics(each, terms=terms, backend="python")
+            rd.InverseDynamics(each, terms=terms, friction_smoothing=smoothing, backend="python")
             for each in (mechanism, without(mechanism))
         )
         tau, at = with_it(q, qd, qdd), with_it.motor_torques(q, qd, qdd)
         rest = bare.motor_torques(q, qd, qdd)
         own = np.zeros(len(with_it.motor_names))
-        own[-1] = by_hand(HOOK, ROW @ qd) if "friction" in terms else 0.0
+        own[-1] = by_hand(whole, ROW @ qd) if "friction" in terms else 0.0
         taken = (at.drive - at.gear) - (rest.drive - rest.gear)
         assert taken == pytest.approx(own, abs=1e-9)
         gears = np.zeros((len(own), 5))

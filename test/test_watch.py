@@ -59,10 +59,11 @@ def test_what_has_changed_is_found_within_its_deviations(watched):
         assert abs(numbers[name].value - numbers[name].in_force) < 5 * numbers[name].deviation
 
 
-def test_a_change_of_dry_friction_is_that_of_friction_which_turns_round():
+@pytest.mark.parametrize("shape", [{"presliding": 0.1}, {"smoothing": 0.5}], ids=str)
+def test_a_change_of_dry_friction_is_that_of_friction_which_turns_round(shape):
     def rubbing(more: float) -> rd.Mechanism:
         laws = {
-            joint: Friction(2.0, 5.0 + more * (k == 3), presliding=0.1)
+            joint: Friction(2.0, 5.0 + more * (k == 3), **shape)
             for k, joint in enumerate(ARM.joint_names)
         }
         links = [

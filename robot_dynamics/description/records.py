@@ -200,13 +200,14 @@ FRICTION = Record(
         "stribeck": _HUMP.kind().said("torque·exp(-(qd/rate)²)·sign(qd), added near rest"),
         "stiffness": QUANTITY.said("N·m/rad or N/m, of a spring"),
         "presliding": QUANTITY.said("rad or m, over which dry friction turns round on a reversal"),
+        "smoothing": QUANTITY.said("rad/s or m/s, below which dry friction fades to zero"),
     }
 )
 
 
 def friction(value: Any, where: Place) -> Friction:
     """The friction law from {viscous, coulomb, offset, coulomb_negative,
-    stribeck: {torque, rate}, stiffness, presliding}, all optional."""
+    stribeck: {torque, rate}, stiffness, presliding, smoothing}, all optional."""
     found = FRICTION.read(value, where)
     hump = found.pop("stribeck", {})
     if hump and "rate" not in hump:

@@ -68,7 +68,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             inertia and coriolis are those of the links, rotors those of the rotors, and gravity
             the weight of both.
         friction_smoothing: rate (rad/s or m/s) below which Coulomb friction fades to zero as
-            tanh(qd / rate); 0: sign(qd). At rest it is zero either way.
+            tanh(qd / rate); 0: sign(qd). At rest it is zero either way. The smoothing of a joint's
+            own law is added.
         sensed: for a mechanism with loops: take q = [q_a, q_s], which includes the passive joints
             with a sensor, instead of q_a alone. D and C are then (n_a, n_a + n_s).
         condition_limit: for a mechanism with loops: largest condition number of the passive
@@ -644,6 +645,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         stribeck_rate: float = 1.0,
         stiffness: float = 0.0,
         presliding: float = 0.0,
+        smoothing: float = 0.0,
     ) -> None:
         """Replace the friction law of a joint or rotor; see `mechanism.Friction` for the equation.
 
@@ -661,6 +663,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             stribeck_rate: rad/s or m/s, the rate at which it has decayed to 1/e.
             stiffness: N·m/rad or N/m, of a spring whose torque at q = 0 is the offset.
             presliding: rad or m, over which dry friction turns round after a reversal.
+            smoothing: rad/s or m/s, below which dry friction fades to zero.
 
         Raises:
             InputError: no such joint, a number that is not finite, or a law that drives the joint.
@@ -672,7 +675,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             raise wrong(InputError, "friction: joint", joint, choices(names))
         law = Friction(
             viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate, stiffness,
-            presliding,
+            presliding, smoothing,
         )  # fmt: skip
         for _, what, value, expected in law.faults(joint in shafts):
             raise wrong(InputError, f"{what} of {joint}", value, expected)

@@ -28,7 +28,7 @@ from ..formulations.form import STANDING, Form
 from ..formulations.layout import Recompile
 from ..mechanism import Friction, Inertial, Mechanism, Rotor
 from ..mechanism.transform import rotors_as_links
-from ..scalar import Array, Floats, array, direction
+from ..scalar import Array, Floats, array
 from .inputs import Options
 
 
@@ -157,7 +157,8 @@ def rotor_friction(mechanism: Mechanism, qd: Array, smoothing: float) -> Array:
     laws = (rotor.friction or Friction() for rotor in mechanism.rotors)
     rates = gear_matrix(mechanism) @ array(qd)
     return array(
-        law.torque(rate, direction(rate, smoothing)) for law, rate in zip(laws, rates, strict=True)
+        law.torque(rate, law.heading(rate, 0.0, smoothing))
+        for law, rate in zip(laws, rates, strict=True)
     )
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from ..codegen.differentiate import pushforward
 from ..codegen.recorder import record
 from ..mechanism import Friction, Mechanism, Pose
-from ..scalar import Array, Scalar, array, cross, direction, is_zero, mirrored, skew, zeros
+from ..scalar import Array, Scalar, array, cross, is_zero, mirrored, skew, zeros
 from .equations import Equations
 from .newton_euler import Turn, acceleration_matrix
 from .terms import gravity_of, motion_of
@@ -256,7 +256,7 @@ def _slope(law: Friction, rate: Scalar, smoothing: Scalar) -> Scalar:
 
     def torque(x: Array, numbers: Array) -> list[Scalar]:
         law = Friction(**dict(zip(names, numbers, strict=True)))
-        return [law.torque(x[0], direction(x[0], smoothing))]
+        return [law.torque(x[0], law.heading(x[0], 0.0, smoothing))]
 
     program = record(torque, (1, len(names)))
     vectors = [array([rate]), array(law.numbers.values())]

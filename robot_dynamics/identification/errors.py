@@ -127,6 +127,12 @@ class Compared:
     """The identified model's residual with respect to the unfiltered torque"""
 
 
+def friction_of(mechanism: Mechanism) -> InverseDynamics:
+    """A robot's friction alone."""
+    backend = "auto" if mechanism.loops else "python"  # loops take long to close in Python
+    return InverseDynamics(mechanism, terms={"friction"}, backend=backend)
+
+
 class SplitDynamics:
     """Inverse dynamics with friction apart, as filtered efforts contain filtered friction, and as
     compiled code for rigid bodies serves all friction laws.
@@ -137,8 +143,7 @@ class SplitDynamics:
 
     def __init__(self, mechanism: Mechanism):
         self.rigid = InverseDynamics(mechanism, terms=RIGID)
-        backend = "auto" if mechanism.loops else "python"  # loops take long to close in Python
-        self.friction = InverseDynamics(mechanism, terms={"friction"}, backend=backend)
+        self.friction = friction_of(mechanism)
 
     def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         """The torques (k, n), N·m or N, of states (k, n) each."""

@@ -52,9 +52,9 @@ class Fit:
     score: float
     """The squared held-out error in noise variances, plus the price of the drives; infinite if
     nothing could be held out"""
-    standstill: Mapping[str, float] = field(default_factory=dict)
-    """By name, the joints without dry friction at standstill, and the rate (rad/s or m/s) within a
-    few times of which it vanishes (see `standstill`)"""
+    smoothing: Mapping[str, float] = field(default_factory=dict)
+    """By name, the rate (rad/s or m/s) below which a joint's dry friction fades to zero (see
+    `friction_smoothing`)"""
 
     @property
     def covariance(self) -> Floats:

@@ -96,6 +96,19 @@ def reversal(qd: Floats, qdd: Floats, distance: Floats | float) -> Floats:
     return found
 
 
+def heading(law: Friction, qd: Floats, qdd: Floats) -> Floats:
+    """The direction z (k,) of a law's dry friction, as in `Friction.heading`.
+
+    Args:
+        law: the friction law.
+        qd: (k,) rates, rad/s or m/s.
+        qdd: (k,) accelerations, rad/s² or m/s².
+    """
+    smoothing = float(law.smoothing)
+    ahead = np.tanh(qd / smoothing) if smoothing else np.sign(qd)
+    return ahead * (1.0 - np.sign(qd) * reversal(qd, qdd, float(law.presliding)))
+
+
 def rates(turns: bool) -> tuple[float, ...]:
     """The candidate Stribeck rates in rad/s of a turning joint or m/s of a sliding one."""
     return tuple(rate * (1.0 if turns else SLIDING) for rate in RATES)

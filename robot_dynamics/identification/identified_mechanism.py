@@ -50,10 +50,7 @@ def friction_of(fit: Fit, joint: str) -> Friction:
     if joint in unknowns.shafts:
         return law.friction(values[: len(law.names)], True, shaft_scale(row))
     friction = law.friction(values[: len(law.names)], unknowns.mechanism.joint(joint).turns)
-    if joint not in fit.standstill:
-        return friction
-    rate = fit.standstill[joint]
-    return replace(friction, stribeck_torque=-friction.coulomb, stribeck_rate=rate)
+    return replace(friction, smoothing=fit.smoothing.get(joint, 0.0))
 
 
 def _rotors(fit: Fit) -> tuple[Rotor, ...]:

@@ -25,6 +25,7 @@ from .doubts import Doubt, doubts, nothing_left, remaining
 from .errors import Errors, SquaredErrors
 from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Sum, fleet_at
+from .friction_smoothing import FrictionSmoothing, NearRest, smoothing_words
 from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .mixed import Mixed
@@ -37,7 +38,7 @@ from .per_recording import (
     Reduced,
     Trace,
     Work,
-    errors_at_rest,
+    errors_near_rest,
     filters_at_fault,
     mixed_up,
     one_blas_thread,
@@ -65,7 +66,6 @@ from .read import Source, as_list, at_least_one, name_of
 from .recording import Floats
 from .selection import places_of
 from .shared_filter import FEW, SharedFilter, groups
-from .standstill import AtRest, Stepped, standstill_words
 from .unknowns import Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
@@ -245,7 +245,7 @@ def _identified(run: _Run) -> Identification:
         run = run.without(sure)
     with one_blas_thread():
         found = fit(run.unknowns, run.normal)
-    found = run.at_standstill(found)
+    found = run.smoothed(found)
     if sure:
         run = run.scaled(sure)
     first = run.judged(mechanism_of(found), spread(found))
@@ -291,7 +291,7 @@ def _identified(run: _Run) -> Identification:
         locked=run.locked,
         notes=(
             *_notes(run.locked, taken, run.work),
-            *(standstill_words(found) if kept != "everything" else ()),
+            *(smoothing_words(found) if kept != "everything" else ()),
         ),
         warnings=tuple(dict.fromkeys(suspect)),
         cutoffs={each.source: each.cutoff for each in taken},
@@ -461,17 +461,20 @@ class _Run:
                 return (), found
         return doubtful, None
 
-    def at_standstill(self, found: Fit) -> Fit:
-        """The fit, without dry friction at standstill where some of the recordings contradict
-        it."""
-        stepped = Stepped.of(found, np.max([each.fastest for each in self.used.values()], axis=0))
-        if not stepped.coulomb.any():
+    def smoothed(self, found: Fit) -> Fit:
+        """The fit, without steps of dry friction at rest where some of the recordings contradict
+        them."""
+        fastest = np.max([each.fastest for each in self.used.values()], axis=0)
+        smoothing = FrictionSmoothing.of(found, mechanism_of(found), fastest)
+        if not smoothing.rates.any():
             return found
-        test = partial(errors_at_rest, self.work, identified=mechanism_of(found), stepped=stepped)
-        total: Sum[AtRest] = Sum()
-        for _, each in self.passes.over("testing rests in", test, _few(self.fitting)):
+        test = partial(errors_near_rest, self.work, smoothing=smoothing)
+        total: Sum[NearRest] = Sum()
+        for _, each in self.passes.over(
+            "comparing friction near rest in", test, _few(self.fitting)
+        ):
             total.add(each)
-        return replace(found, standstill=stepped.without_step(self.joints, total.value()))
+        return replace(found, smoothing=smoothing.chosen(total.value()))
 
     def filters_at_fault(self, errors: Errors, explained: set[str]) -> dict[str, str]:
         """By joint, a line for each whose large error is mostly the filter's fault."""

@@ -20,6 +20,7 @@ from .contacts import Contact, contacts
 from .cutoff import FilterFault, choose, filter_faults
 from .errors import SplitDynamics, SquaredErrors, compared, squared_errors
 from .fleet import located
+from .friction_smoothing import FrictionSmoothing, NearRest
 from .mixed import Mixed, mixed
 from .motors import at_joints
 from .mounting import Mounting
@@ -29,7 +30,6 @@ from .prepared_cache import Key, PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter
-from .standstill import AtRest, Stepped
 from .unknowns import Unknowns, match
 from .zeros import Linearised, ZeroEquations, equations
 
@@ -329,10 +329,10 @@ def zero_equations(work: Work, source: Source, at: Linearised) -> ZeroEquations:
         return equations(at, seen)
 
 
-def errors_at_rest(work: Work, source: Source, identified: Mechanism, stepped: Stepped) -> AtRest:
-    """A recording's errors near rest, with and without dry friction there."""
-    seen, _ = work.parts(work.prepared(source, identified.joint_names))
-    return stepped.errors(identified, seen)
+def errors_near_rest(work: Work, source: Source, smoothing: FrictionSmoothing) -> NearRest:
+    """A recording's errors with steps of dry friction at rest, and with each smoothing."""
+    seen, _ = work.parts(work.prepared(source, smoothing.identified.joint_names))
+    return smoothing.errors(seen)
 
 
 def traces_of(work: Work, source: Source, joints: tuple[str, ...]) -> tuple[Trace, ...]:

@@ -19,7 +19,7 @@ from ..mechanism.dynamic_parameters import BODY, body_of
 from ..mechanism.transform import with_parts
 from .bodies import reference
 from .fit import RIDGE
-from .friction_laws import reversal
+from .friction_laws import heading
 from .motors import at_joints, motor_rows
 from .per_recording import one_blas_thread
 from .preparation import joined, prepare
@@ -160,8 +160,7 @@ class Watch:
             for j, name in enumerate(self.joints):
                 qd, qdd = samples.qd[:, j], samples.qdd[:, j]
                 own = slice(10 + OWN * j, 10 + OWN * (j + 1))
-                distance = float(self.mechanism.joint(name).friction.presliding)
-                z = np.sign(qd) - reversal(qd, qdd, distance)
+                z = heading(self.mechanism.joint(name).friction, qd, qdd)
                 A[:, j, own] = np.column_stack([qd, z, np.ones_like(qd)])
             good = samples.usable & np.isfinite(samples.unfiltered)
             tau = np.where(good, samples.unfiltered - known, 0.0)

@@ -48,7 +48,7 @@ FRICTION = {
 }
 """The friction parameters in which the torques are linear, with their fields in `Friction`: all but
 those of `SHAPE`"""
-SHAPE = ("stribeck_rate", "presliding")
+SHAPE = ("stribeck_rate", "presliding", "smoothing")
 """The fields of `Friction` in which the torques are not linear"""
 
 

@@ -233,8 +233,8 @@ def point_inertia(mass: Scalar, arm: Array) -> Array:
 class Friction:
     """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·z + offset + stiffness·q.
 
-    z, the direction of dry friction, is sign(qd), or with presliding only tends to it after a
-    reversal; see `heading`.
+    z, the direction of dry friction, is sign(qd), or tanh(qd/smoothing), or with presliding only
+    tends to it after a reversal; see `heading`.
 
     It acts at a joint or, without stiffness and with the rotor's rate in place of qd, on a motor's
     rotor, in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant bias; the
@@ -258,6 +258,8 @@ class Friction:
     """N·m/rad or N/m; negative if the spring pushes the joint away"""
     presliding: Scalar = 0.0
     """rad or m: the distance over which dry friction turns round after a reversal; 0: at once"""
+    smoothing: Scalar = 0.0
+    """rad/s or m/s: the rate below which dry friction fades to zero; 0: it is a step at rest"""
 
     @property
     def coulomb_backwards(self) -> Scalar:
@@ -279,6 +281,8 @@ class Friction:
             found["stiffness"] = self.stiffness
         if not is_zero(self.presliding):
             found["presliding"] = self.presliding
+        if not is_zero(self.smoothing):
+            found["smoothing"] = self.smoothing
         return found
 
     def faults(self, of_rotor: bool = False) -> Iterator[tuple[str, str, Any, str]]:
@@ -288,7 +292,7 @@ class Friction:
             of_rotor: is it the law of a rotor?
         """
         for key, value in self.numbers.items():
-            says_so = "stribeck" in key or key in ("stiffness", "presliding")
+            says_so = "stribeck" in key or key in ("stiffness", "presliding", "smoothing")
             name = key.replace("_", " ") + ("" if says_so else " friction")
             if not is_number(value):
                 yield key, name, value, "a finite number"
@@ -315,11 +319,12 @@ class Friction:
 
     def __add__(self, other: Friction) -> Friction:
         """The sum of two laws at the same rate; the Stribeck rate is that of the larger Stribeck
-        torque, the presliding that of the larger Coulomb torque."""
+        torque, presliding and smoothing are those of the larger Coulomb torque."""
         negative = self.coulomb_negative, other.coulomb_negative
         both = self.coulomb_backwards + other.coulomb_backwards
         steeper = max(self, other, key=lambda law: abs(float(law.stribeck_torque)))
         turning = [law for law in (self, other) if not is_zero(law.presliding)]
+        fading = [law for law in (self, other) if not is_zero(law.smoothing)]
         return Friction(
             self.viscous + other.viscous,
             self.coulomb + other.coulomb,
@@ -329,6 +334,7 @@ class Friction:
             steeper.stribeck_rate,
             self.stiffness + other.stiffness,
             max(turning, key=lambda law: float(law.coulomb)).presliding if turning else 0.0,
+            max(fading, key=lambda law: float(law.coulomb)).smoothing if fading else 0.0,
         )
 
     def at_joint(self, ratio: float) -> Friction:
@@ -348,10 +354,12 @@ class Friction:
             back,
             size * self.stribeck_torque,
             self.stribeck_rate / size,
+            smoothing=self.smoothing / size,
         )
 
     def heading(self, rate: Scalar, acceleration: Scalar, smoothing: Scalar = 0.0) -> Scalar:
-        """The direction z of dry friction, from -1 to 1: sign(rate) where the motion slows down.
+        """The direction z of dry friction, from -1 to 1: sign(rate), or with smoothing
+        tanh(rate / smoothing), where the motion slows down.
 
         While it speeds up, z follows Dahl's law dz/dx = (sign(rate) - z) / presliding from the last
         reversal, which was rate² / 2|acceleration| ago if the acceleration is constant. So dry
@@ -360,11 +368,11 @@ class Friction:
         Args:
             rate: rad/s or m/s.
             acceleration: rad/s² or m/s²; 0: dry friction is fully developed.
-            smoothing: ε in tanh(rate / ε), which then replaces sign(rate).
+            smoothing: rad/s or m/s, added to that of this law.
 
         Source: [Dahl76].
         """
-        ahead = direction(rate, smoothing)
+        ahead = direction(rate, self.smoothing + smoothing)
         if is_zero(self.presliding) or is_zero(acceleration):
             return ahead
         # z = sign(q̇) (1 - 2 e^(-d/σ)),   d = q̇²/2|q̈|,   where q̇ q̈ > 0: s² + s is 2 there, else 0

@@ -63,9 +63,9 @@ CLOSURES: dict[str, tuple[bool, tuple[tuple[Vector, Vector], ...]]] = {
 """By type of loop: whether the two frames' origins coincide, and (point, normal) pairs: the point
 (m) of the successor's frame stays in the plane through the predecessor's origin with this normal"""
 
-PLAIN_FRICTION = {"viscous", "coulomb", "stiffness", "presliding"}
+PLAIN_FRICTION = {"viscous", "coulomb", "stiffness", "presliding", "smoothing"}
 """The parameters of friction that MuJoCo supports, or that are left out: its dry friction is always
-developed"""
+developed, and holds a joint at rest"""
 
 BALL = (1.0, (1.0, 1.0, 1.0))
 """kg, kg m²: a placeholder for every body while the model is compiled"""

@@ -255,6 +255,7 @@ FRICTION = {
     "stribeck_rate": "ws",
     "stiffness": "bk",
     "presliding": "bd",
+    "smoothing": "wd",
 }
 """The symbols of a friction law, without the joint's number"""
 

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chooses the rate below which a joint's dry friction fades to zero.
+
+Coulomb friction has a step at rest, where a measured rate is little more than noise: wherever a
+joint stops or reverses, the model's torque may jump to and fro by twice the friction, while static
+friction may carry any part of it. Where the recordings contradict the step, the joint's law gets
+the `smoothing` that explains them best (see `mechanism.Friction`), far below the rates of its
+motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from ..errors import listed
+from ..mechanism import Joint, Mechanism
+from ..mechanism.transform import with_joints
+from .errors import SplitDynamics, friction_of
+from .fit import Fit
+from .preparation import Prepared, at_any_place
+from .recording import Floats
+
+SHARES = (2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2)
+"""The candidates, as fractions of a joint's largest rate"""
+WORTH = 0.04
+"""Fraction of a joint's squared error that smoothing must explain, since errors of the stamps also
+smooth a step, by some percent"""
+
+
+@dataclass(frozen=True, eq=False)
+class NearRest:
+    """Sums of squared errors, (N·m)² or N²; those of several recordings add up."""
+
+    squares: Floats
+    """(1 + c, n): with steps at rest, then with each candidate"""
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionSmoothing:
+    """The joints whose dry friction may be smoothed, with the candidates."""
+
+    identified: Mechanism
+    """The identified robot, with steps"""
+    rates: Floats
+    """(c, n), rad/s or m/s: the candidates; 0: the joint's law has no step to be smoothed"""
+
+    @classmethod
+    def of(cls, fit: Fit, identified: Mechanism, fastest: Floats) -> FrictionSmoothing:
+        """The candidates of a fit.
+
+        Args:
+            fit: the fit.
+            identified: its robot.
+            fastest: (n,), rad/s or m/s: the largest rates in the recordings.
+        """
+        steps = np.array(
+            [
+                np.isfinite(sigma) and not fit.drives[name].driving
+                and identified.joint(name).friction.coulomb > 0
+                for name, sigma in zip(fit.unknowns.joints, fit.sigma, strict=True)
+            ]
+        )  # fmt: skip
+        return cls(identified, np.outer(SHARES, np.where(steps, fastest, 0.0)))
+
+    def errors(self, prepared: Prepared) -> NearRest:
+        """The errors in a recording, at rest and in motion.
+
+        Args:
+            prepared: the motion.
+        """
+        squares = np.zeros((1 + len(self.rates), self.rates.shape[1]))
+        stepped = SplitDynamics(self.identified)
+        smoothed = [friction_of(self._smooth(rates)) for rates in self.rates]
+        for part in (*prepared.resting, *prepared.stretches):
+            state = part.q, part.qd, part.qdd
+            left = part.tau - stepped.rigid(*state)
+            for total, friction in zip(squares, (stepped.friction, *smoothed), strict=True):
+                # efforts are filtered, and thus friction too
+                missed = left - friction(*state) - part.blurred(at_any_place(friction))
+                total += (np.where(part.usable, missed, 0.0) ** 2).sum(axis=0)
+        return NearRest(squares)
+
+    def chosen(self, errors: NearRest) -> Mapping[str, float]:
+        """The smoothing (rad/s or m/s) by name of each joint that gets one.
+
+        Args:
+            errors: those of all recordings.
+        """
+        best = errors.squares[1:].argmin(axis=0)
+        found = {}
+        for j, name in enumerate(self.identified.joint_names):
+            step, least = errors.squares[[0, 1 + best[j]], j]
+            if self.rates[best[j], j] > 0 and least < (1 - WORTH) * step:
+                found[name] = float(self.rates[best[j], j])
+        return found
+
+    def _smooth(self, rates: Floats) -> Mechanism:
+        """The robot with a smoothing (n,) of each joint."""
+        by_name = dict(zip(self.identified.joint_names, rates.tolist(), strict=True))
+        return with_joints(self.identified, partial(_with_smoothing, by_name))
+
+
+def _with_smoothing(rates: Mapping[str, float], joint: Joint) -> Joint:
+    if not rates.get(joint.name):
+        return joint
+    return replace(joint, friction=replace(joint.friction, smoothing=rates[joint.name]))
+
+
+def smoothing_words(fit: Fit) -> Iterator[str]:
+    """The note about joints whose dry friction is smoothed, if there are any."""
+    if fit.smoothing:
+        yield (
+            f"the efforts show no step of dry friction at rest at {listed(fit.smoothing)}: in the "
+            "model it fades to zero there, too"
+        )
