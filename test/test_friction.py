@@ -454,6 +454,7 @@ def test_mujoco_rubs_as_the_law_says(law):
         ({"presliding": 0.3}, "presliding of a: found 0.3, expected at most 0.1 rad or m"),
         ({"presliding": np.inf}, "presliding of a: found inf, expected a finite number"),
         ({"smoothing": -1e-3}, "smoothing of a: found -0.001, expected at least 0"),
+        ({"smoothing": 1e-310}, "smoothing of a: found 1e-310, expected 0, or at least 1e-09"),
     ],
 )
 def test_a_law_that_drives_is_refused_and_leaves_the_old_one(numbers, words):

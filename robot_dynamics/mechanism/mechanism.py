@@ -42,6 +42,8 @@ SLIDING = ("prismatic",)
 TINY = 1e-18
 """m or rad, added to a distance that is divided by: nothing at rest, and its square is a number in
 single precision, too"""
+LEAST_SMOOTHING = 1e-9
+"""rad/s or m/s: the slope of dry friction at rest, coulomb / smoothing, must be a finite number"""
 LONGEST_PRESLIDING = 0.1
 """rad or m, far above that of any gear (some mrad). While a motion speeds up from a reversal, dry
 friction drives its joint over 0.7 times this distance"""
@@ -306,6 +308,8 @@ class Friction:
             elif key == "presliding" and value > LONGEST_PRESLIDING:
                 expected = f"at most {LONGEST_PRESLIDING:g} rad or m (some mrad are usual)"
                 yield key, name, value, expected
+            elif key == "smoothing" and 0 < value < LEAST_SMOOTHING:
+                yield key, name, value, f"0, or at least {LEAST_SMOOTHING:g} rad/s or m/s"
             elif value < 0 and key not in ("offset", "stribeck_torque", "stiffness"):
                 yield key, name, value, "at least 0"
         least = max(0.0, min(self.coulomb, self.coulomb_backwards))
