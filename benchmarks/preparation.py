@@ -20,6 +20,7 @@ from timing import in_new_process, keep, parser, per_call
 import robot_dynamics as rd
 from robot_dynamics.app.plots import figure
 from robot_dynamics.codegen import c_kernels, compiler
+from robot_dynamics.codegen.c_code import SCALAR, CCode
 from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.equations import TERMS
 
@@ -84,7 +85,7 @@ def steps(n: int) -> dict[str, Any]:
     mechanism = timed("load", lambda: rd.load(urdf))
     chain = timed("derive", lambda: OpenChain(mechanism, "newton_euler", "full", TERMS))
     program = timed("record", lambda: chain.function("torques").record())
-    source = timed("print", lambda: c_kernels.single_files(program))
+    source = timed("print", lambda: c_kernels.single_files(CCode(program, SCALAR)))
     cc = compiler.find()
     timed("compile", lambda: cc.shared_library(source, ("-O2",)))
     dynamics = rd.InverseDynamics(mechanism)

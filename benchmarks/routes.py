@@ -23,6 +23,7 @@ from timing import keep, parser, per_call
 import robot_dynamics as rd
 from robot_dynamics.app.plots import figure
 from robot_dynamics.codegen import Kernel, c_kernels, compiler, python_code
+from robot_dynamics.codegen.c_code import SCALAR, CCode
 from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.equations import TERMS
 
@@ -117,7 +118,9 @@ def python_alone(function: Any, parameters: np.ndarray) -> Callable[..., Any]:
 
 
 def _built(function: Any) -> bytes:
-    return compiler.find().shared_library(c_kernels.single_files(function.record()), ("-O2",))
+    return compiler.find().shared_library(
+        c_kernels.single_files(CCode(function.record(), SCALAR)), ("-O2",)
+    )
 
 
 ROUTES = {

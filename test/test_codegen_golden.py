@@ -16,6 +16,7 @@ from robots import CONFIG
 
 import robot_dynamics as rd
 from robot_dynamics.codegen import c_kernels, compiler, python_code
+from robot_dynamics.codegen.c_code import LANES, SCALAR, CCode
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.dynamics.export import sources
 from robot_dynamics.dynamics.open_chain import OpenChain
@@ -80,7 +81,7 @@ def test_python(request, program):
 
 
 def test_c_for_one_state(request, program, tmp_path):
-    [text] = c_kernels.single_files(program)
+    [text] = c_kernels.single_files(CCode(program, SCALAR))
     compare(
         request, "every_operation_single.c", text.replace(c_kernels.prelude(), "/* lanes.h */\n")
     )
@@ -90,7 +91,7 @@ def test_c_for_one_state(request, program, tmp_path):
 
 
 def test_c_for_batches(request, program, tmp_path):
-    [text] = c_kernels.batch_files(program)
+    [text] = c_kernels.batch_files(CCode(program, LANES))
     compare(
         request, "every_operation_batch.c", text.replace(c_kernels.prelude(), "/* lanes.h */\n")
     )

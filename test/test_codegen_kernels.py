@@ -111,9 +111,9 @@ def test_what_comes_first_is_built_first_and_the_other_when_it_comes(monkeypatch
     monkeypatch.setenv("ROBOT_DYNAMICS_CACHE", str(tmp_path))
     built, build = [], native._library
 
-    def noted(function, kind, source):
+    def noted(function, kind):
         built.append(kind)
-        return build(function, kind, source)
+        return build(function, kind)
 
     monkeypatch.setattr(native, "_library", noted)
     x, y = np.random.default_rng(2).uniform(-5, 5, (2, 5, 2))

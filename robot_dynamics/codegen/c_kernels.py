@@ -4,22 +4,23 @@ that calls them."""
 
 from __future__ import annotations
 
-from .c_code import LANES, SCALAR, CCode
+from collections.abc import Callable, Mapping
+
+from .c_code import LANES, SCALAR, CCode, Dialect
 from .compiler import prelude
 from .guard import lacking
-from .recorder import Program
 
 
-def single_files(program: Program, count: int = 1) -> list[str]:
+def single_files(code: CCode, count: int = 1) -> list[str]:
     """The C files of `kernel(x, out)` for one state; x[i] is the program's vector i.
 
     A nan in the state makes all results nan, so the program itself needs no guard.
 
     Args:
-        program: the program, without a guard.
+        code: the program, without a guard, in `SCALAR`.
         count: the number of files, at most.
     """
-    code = CCode(program, SCALAR)
+    program = code.program
     lines = [f"double w[{max(code.handed_on, 1)}];"]
     if code.angles:
         room = f"({code.angles} + LANES - 1) / LANES * LANES"
@@ -42,7 +43,7 @@ def single_files(program: Program, count: int = 1) -> list[str]:
     return _files(code, head, lines, count, "#define FEW_LANES\n")
 
 
-def batch_files(program: Program, count: int = 1) -> list[str]:
+def batch_files(code: CCode, count: int = 1) -> list[str]:
     """The C files of `kernel(x, out, count)` for rows of states, computed several at a time.
 
     x[i] is (count, sizes[i]), but (sizes[i],) for the last vector, the parameters; out is
@@ -50,10 +51,10 @@ def batch_files(program: Program, count: int = 1) -> list[str]:
     A nan in a state makes its row nan, so the program itself needs no guard.
 
     Args:
-        program: the program, without a guard.
+        code: the program, without a guard, in `LANES`.
         count: the number of files, at most.
     """
-    code = CCode(program, LANES)
+    program = code.program
     sizes, ends = program.sizes, len(program.outputs)
     rows = range(len(sizes) - 1)
     lines = [
@@ -106,6 +107,14 @@ def batch_files(program: Program, count: int = 1) -> list[str]:
     lines.append("}")
     head = "void kernel(const double *const *states, double *results, long count)"
     return _files(code, head, lines, count)
+
+
+KINDS: Mapping[str, tuple[Dialect, Callable[[CCode, int], list[str]]]] = {
+    "single": (SCALAR, single_files),
+    "batch": (LANES, batch_files),
+}
+"""For single states and for batches: the dialect of the program, and the function that returns the
+C files"""
 
 
 def _files(code: CCode, head: str, lines: list[str], count: int, before: str = "") -> list[str]:

@@ -26,17 +26,18 @@ import numpy as np
 from ..errors import BackendError
 from ..scalar import Floats
 from . import c_kernels, cache, compiler
+from .c_code import CCode
 from .compiler import CompileError
 from .function import Function, digest
 
 MOST = 200_000
 """Largest number of operations of a program that is compiled"""
 QUICK = 10_000
-"""Largest number of operations of a program that is compiled without a message"""
+"""Largest number of statements of a program that is compiled without a message"""
 PER_SECOND = 10_000
-"""Operations that one core compiles in a second, approximately"""
+"""Statements that one core compiles in a second, approximately"""
 WORTH_A_FILE = 5_000
-"""Operations per C file: with fewer, starting another compiler costs more time than it saves"""
+"""Statements per C file: with fewer, starting another compiler costs more time than it saves"""
 LINE = 8
 """Numbers per cache line of the processor"""
 
@@ -76,9 +77,9 @@ class NativeCode:
         self._batch: Any = None
         if batches:
             with suppress(BackendError):
-                self._batch = self._library("batch", c_kernels.batch_files)
+                self._batch = self._library("batch")
         if self._batch is None:
-            self._single = self._library("single", c_kernels.single_files)
+            self._single = self._library("single")
         self.host, self.reason = _host()
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> NativeKernel:
@@ -95,7 +96,7 @@ class NativeCode:
         """The library for one state."""
         if self._single is None:
             # two threads may both build it, with the same result
-            self._single = self._library("single", c_kernels.single_files)
+            self._single = self._library("single")
         return self._single
 
     @property
@@ -109,16 +110,16 @@ class NativeCode:
         if self._batch is None:
             # two threads may both build it, with the same result
             try:
-                self._batch = self._library("batch", c_kernels.batch_files)
+                self._batch = self._library("batch")
             except BackendError as error:
                 warnings.warn(f"batches run state by state: {error}", BackendWarning, stacklevel=6)
                 self._batch = False
         return self._batch
 
-    def _library(self, kind: str, files: Callable[..., list[str]]) -> ctypes.CDLL:
+    def _library(self, kind: str) -> ctypes.CDLL:
         """Load a library. It is unloaded with the last object that can call it: a Caller refers to
         its kernel, and the kernel to this object."""
-        library, self.operations = _library(self.function, kind, files)
+        library, self.operations = _library(self.function, kind)
         host, _ = _host()
         if host:
             self._loaded.append(host.closing(library._handle))
@@ -175,20 +176,20 @@ class NativeKernel:
         return out.reshape(count, *shape)
 
 
-def _library(
-    function: Function, kind: str, files: Callable[..., list[str]]
-) -> tuple[ctypes.CDLL, int]:
+def _library(function: Function, kind: str) -> tuple[ctypes.CDLL, int]:
     """(the library, its number of operations), from the cache or built."""
     cc = compiler.find()
     key = function.key("c", kind, cc.identity)
     found = cache.fetch(key, ".so")
     if found is None:
         program = function.record(MOST, guard=False)
-        count = program.operations
+        dialect, files = c_kernels.KINDS[kind]
+        code = CCode(program, dialect)
+        count = code.statements
         jobs = min(cores(), count // WORTH_A_FILE + 1)
         if count > QUICK:
             log.warning(
-                "%s of %s, for %s: compiling %d operations takes about %.0f s, once",
+                "%s of %s, for %s: compiling %d statements takes about %.0f s, once",
                 function.name,
                 function.robot or "the robot",
                 "single states" if kind == "single" else "batches",
@@ -200,7 +201,7 @@ def _library(
         flags = ["-O3" if kind == "batch" else "-O2", "-fno-tree-slp-vectorize"]
         if count > QUICK:
             flags += compiler.accepted(cc, compiler.LEAN)
-        texts = files(program, jobs)
+        texts = files(code, jobs)
         same = digest((cc.identity, flags, texts))
         first = _BUILT.get(same, key)
         twin = cache.fetch(first, ".so") if first != key else None
@@ -209,7 +210,7 @@ def _library(
         about: dict[str, Any] = {
             "what": f"{function.name}, {kind}",
             "robot": function.robot,
-            "operations": count,
+            "operations": program.operations,
             "compiler": cc.command[0],
         }
         found = cache.store(key, ".so", built, about), about
