@@ -13,6 +13,7 @@ import threading
 import warnings
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -210,6 +211,29 @@ def test_results_in_any_order_from_many_small_parts_are_those_of_one(width, monk
     compiled(states, out=room[:21])
     assert relative(room[:21], expected) < ROUNDING
     assert (room[21] == 99.0).all(), "written beyond the last row"
+
+
+@needs_compiler
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_that_no_cache_holds_are_the_same(threads, monkeypatch):
+    """They are written past the caches wherever they begin, and nothing beside them."""
+    monkeypatch.setattr(kernel, "WORTH_A_THREAD", 1)
+    run = wave_kernel("c", threads=threads)
+    x, y = np.random.default_rng(4).uniform(-1, 1, (2, 1001, 2))
+    expected = run(x, y)
+    host, past = native._host()[0], []
+    spy = SimpleNamespace(rows=lambda *of: (past.append(of[-1]), host.rows(*of))[1])
+    monkeypatch.setattr(run._code, "host", spy)
+    for large in (expected.nbytes, expected.nbytes - 1):
+        monkeypatch.setattr(native, "LARGE", large)
+        for start in range(4):
+            room = np.full(expected.size + 5, 99.0)
+            out = room[start : start + expected.size].reshape(expected.shape)
+            run(x, y, out=out)
+            assert np.array_equal(out, expected)
+            assert (np.delete(room, range(start, start + expected.size)) == 99.0).all()
+    assert np.array_equal(run(x, y), expected)
+    assert past == [False] * 4 + [True] * 4 + [False]
 
 
 @needs_compiler

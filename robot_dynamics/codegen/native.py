@@ -40,6 +40,8 @@ WORTH_A_FILE = 5_000
 """Statements per C file: with fewer, starting another compiler costs more time than it saves"""
 LINE = 8
 """Numbers per cache line of the processor"""
+LARGE = 32 << 20
+"""Bytes of results that no cache of the processor holds: they are written past the caches"""
 
 _BUILT: dict[str, str] = {}
 """By the hash of its C files, flags and compiler, the key of a library that this process has built:
@@ -170,9 +172,11 @@ class NativeKernel:
             rows = [self.one(list(row)) for row in zip(*states, strict=True)]
             return np.array(rows).reshape(count, *shape)
         size = int(np.prod(shape))
+        # new memory is cleared, and thus in the caches, as it is first written to
+        past = out is not None and out.nbytes > LARGE
         out = _room(count, size) if out is None else np.asarray(out).reshape(count, size)
         run = self._code.host.rows if self._code.host else _rows_by_ctypes
-        run(_address(batch), tuple(states), self._parameters, out, threads)
+        run(_address(batch), tuple(states), self._parameters, out, threads, past)
         return out.reshape(count, *shape)
 
 
@@ -347,7 +351,12 @@ def _built(
 
 
 def _rows_by_ctypes(
-    address: int, states: tuple[Floats, ...], parameters: Floats, out: Floats, threads: int
+    address: int,
+    states: tuple[Floats, ...],
+    parameters: Floats,
+    out: Floats,
+    threads: int,
+    past: bool,  # noqa: ARG001
 ) -> None:
     """Replaces the extension module's `rows` if there is none."""
     kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long)(address)
