@@ -154,6 +154,8 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
     R, o = {-1: np.eye(3)}, {-1: zeros(3)}
     w, v = {-1: zeros(3)}, {-1: zeros(3)}
     alpha, a = {-1: zeros(3)}, {-1: zeros(3)}
+    U, r = {-1: zeros(3, 3)}, {-1: zeros(3)}
+    """U = [ω̇]× + [ω]×², and the acceleration of the link's point at the origin"""
     twist: list[Any] = []
     psi: list[Any] = []
     twice: list[Any] = []
@@ -164,7 +166,7 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
         joint, p = link.joint, parents[i]
         if p < 0:
             # the base accelerates upwards in place of gravity
-            a[p] = -(joint.origin.rotation.T @ tree.gravity)
+            a[p] = r[p] = -(joint.origin.rotation.T @ tree.gravity)
             joint = replace(joint, origin=Pose())
         turn = Turn(joint, q[i])
         x, y, z = (R[p] @ turn.origin).T
@@ -173,23 +175,21 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
         if joint.slides:
             o[i] = o[i] + z * q[i]
         S_w, S_v = (z, cross(o[i], z)) if joint.turns else (zeros(3), z)
-        # Ψ̇ = v_p × S,   Ψ̈ = a_p × S + v_p × Ψ̇
-        P_w, P_v = _crossed(w[p], v[p], S_w, S_v)
-        rate = [
-            x + y
-            for x, y in zip(
-                _crossed(alpha[p], a[p], S_w, S_v), _crossed(w[p], v[p], P_w, P_v), strict=True
-            )
-        ]
+        # Ψ̇ = v_p × S = [ω × S_w; ω × S_v + v × S_w]
+        P_w, P_v = cross(w[p], S_w), cross(w[p], S_v) + cross(v[p], S_w)
+        # Ψ̈ = a_p × S + v_p × Ψ̇ = [U S_w; U S_v + r̈ × S_w + 2 v × (ω × S_w)],   r̈ = a + ω × v
+        w_2, v_2 = 2.0 * P_w, 2.0 * P_v
+        rate = U[p] @ S_w, U[p] @ S_v + cross(r[p], S_w) + cross(v[p], w_2)
         twist.append((S_w, S_v))
-        twice.append((2.0 * P_w, 2.0 * P_v))
+        twice.append((w_2, v_2))
         psi.append((P_w, P_v))
         psi_rate.append(rate)
         # v = v_p + S q̇,   a = a_p + S q̈ + Ψ̇ q̇
         w[i], v[i] = w[p] + S_w * qd[i], v[p] + S_v * qd[i]
         alpha[i] = alpha[p] + S_w * qdd[i] + P_w * qd[i]
         a[i] = a[p] + S_v * qdd[i] + P_v * qd[i]
-        bodies.append(_body(link.inertial, R[i], o[i], w[i], v[i], alpha[i], a[i]))
+        U[i], r[i] = acceleration_matrix(w[i], alpha[i]), a[i] + cross(w[i], v[i])
+        bodies.append(_body(link.inertial, R[i], o[i], w[i], v[i], U[i], r[i]))
 
     by_q, by_qd, D = (np.zeros((n, n), dtype=object) for _ in range(3))
     for i in reversed(range(n)):
@@ -220,26 +220,20 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
     return by_q, by_qd, D
 
 
-def _body(body: Any, R: Array, o: Array, w: Array, v: Array, alpha: Array, a: Array) -> _Bodies:
+def _body(body: Any, R: Array, o: Array, w: Array, v: Array, U: Array, a: Array) -> _Bodies:
     m, h, I = body.mass, R @ body.first_moment, body.inertia_about_origin
     second = _trace(I) / 2.0 * np.eye(3) - I
     # moved from the link's origin: Σ m (o + r)(o + r)ᵀ = Σ m r rᵀ + o gᵀ + g oᵀ,  g = h + ½ m o
     H = h + m * o
-    shift = np.outer(o, (h + H) / 2.0)
+    shift = np.outer(o, h + m / 2.0 * o)
     E = mirrored(R @ second @ R.T + shift + shift.T)
-    # ṙ = v + ω × r,   r̈ = a + ω × v + U r
+    # ṙ = v + ω × r,   r̈ = a + U r
     v_2, w_2 = 2.0 * v, 2.0 * w
     P, K = m * v_2 + cross(w_2, H), np.outer(v_2, H) + skew(w_2) @ E
-    U, a = acceleration_matrix(w, alpha), a + cross(w, v)
     A = U @ E
     # Σ m r × U r
     turned = array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
     return _Bodies(m, H, E, P, K, m * a + U @ H, turned + cross(H, a))
-
-
-def _crossed(w: Array, v: Array, u_w: Array, u_v: Array) -> tuple[Array, Array]:
-    """[w, v] × [u_w, u_v], of twists."""
-    return cross(w, u_w), cross(w, u_v) + cross(v, u_w)
 
 
 def _dot(a: Any, b: Any) -> Scalar:
