@@ -25,8 +25,8 @@ import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.app.drives.ranges import ranges
 from robot_dynamics.app.show import facts
-from robot_dynamics.app.show.facts import Facts, gathered
-from robot_dynamics.app.show.page import page
+from robot_dynamics.app.show.facts import gathered
+from robot_dynamics.app.show.page import Facts, page
 from robot_dynamics.codegen import js_code
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.formulations import FORMULATIONS

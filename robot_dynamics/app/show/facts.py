@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -24,6 +24,7 @@ from ...symbolic.symbolic_parameters import dh_row
 from ..compare import compare, coordinates, within_reach
 from ..report import joint_rows, rotor_rows, survey
 from ..report_page import page_table
+from .page import Facts
 
 LETTERS = 3
 """Largest number of joints for which a page shows the derivation of the equations step by step"""
@@ -41,20 +42,8 @@ LARGE = 12
 minutes"""
 SAMPLES = 21
 """Number of samples of the motion along which formulations and rotor models are compared"""
-
-
 SHEETS = 60_000
 """Characters above which a section stays closed in print"""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The information on one robot."""
-
-    data: dict[str, Any] = field(default_factory=dict)
-    """For the page's script"""
-    sections: dict[str, str] = field(default_factory=dict)
-    """HTML by place in page.html"""
 
 
 def gathered(

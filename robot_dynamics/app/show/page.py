@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -16,7 +17,6 @@ from ...outputs import finite
 from ...scalar import is_zero
 from ...version import version
 from ..report_page import THEME
-from .facts import Facts
 from .programs import FORMULATION, Choices, programs
 from .scene import scene
 
@@ -33,6 +33,16 @@ PAGE = """<!doctype html>
 <script>{script}</script>
 </body></html>
 """
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The information on one robot."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    """For the page's script"""
+    sections: dict[str, str] = field(default_factory=dict)
+    """HTML by place in page.html"""
 
 
 def page(

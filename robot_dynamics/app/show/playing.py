@@ -13,8 +13,7 @@ from ...description.files import write_text
 from ...mechanism import Mechanism
 from ...motion.trajectory import States
 from . import meshes
-from .facts import LETTERS, Facts, gathered
-from .page import page
+from .page import Facts, page
 
 MOST = 400
 """Largest number of states on a page"""
@@ -35,8 +34,12 @@ def played(
     Raises:
         InputError: the file cannot be written.
     """
-    facts = Facts() if file is None else gathered(file, mechanism, derived=LETTERS)
-    drawn = {} if file is None else meshes.found(file)[0]
+    facts, drawn = Facts(), {}
+    if file is not None:
+        from .facts import LETTERS, gathered
+
+        facts = gathered(file, mechanism, derived=LETTERS)
+        drawn = meshes.found(file)[0]
     text = page(mechanism, facts, rotors=rotors, motion=carried(motion), meshes=drawn)
     write_text(path, text)
     return path
