@@ -16,8 +16,13 @@ def size(source) -> np.ndarray:
 
 
 def slow(source) -> int:
-    time.sleep(0.5)
+    time.sleep(0.2)
     return 0
+
+
+def endless(source) -> str:
+    time.sleep(0 if source.endswith("0.csv") else 30)
+    return source
 
 
 def deadly(source) -> str:
@@ -46,7 +51,7 @@ def faulty(source) -> float:
 
 
 def slow_to_send(source: str) -> bytes:
-    return b"" if source == "first" else bytes(400_000_000)
+    return b"" if source.endswith("first") else bytes(40_000_000)
 
 
 def touch(source: str) -> int:
