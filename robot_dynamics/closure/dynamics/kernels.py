@@ -99,6 +99,10 @@ _GEOMETRIC = (
 """The kernels without parameters, the same for all robots of the same geometry"""
 
 
+_OF_BATCHES = ("torques",)
+"""The kernels for batches alone, of whose single states `at_once` takes care"""
+
+
 class ModelKernels:
     """`ClosedModel`'s functions over floats. They never change, so any thread may use them.
 
@@ -140,7 +144,8 @@ class ModelKernels:
             values = () if name in _GEOMETRIC else self._values
             if name not in self._built:
                 kind = QuickKernel if name in _QUICK else Kernel
-                self._built[name] = kind(self.function(name), values, *self._options)
+                batches = name in _OF_BATCHES
+                self._built[name] = kind(self.function(name), values, *self._options, batches)
             kernel = self._kernels[name] = self._built[name].at(values)
         return kernel
 
