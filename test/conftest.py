@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -27,6 +28,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # otherwise it uses the cache of wh
     # hundreds of random robots have no place in the user's own cache
     os.environ["ROBOT_DYNAMICS_CACHE"] = KERNELS.name
 
+
+# Python's cycles are few, its objects many: SymPy's terms and recorded programs would be looked
+# through again at every seven hundredth new one
+gc.set_threshold(100_000, 20, 100)
 
 # a run in the background (`&`, nohup): what the tests start has to answer these all the same
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
