@@ -10,6 +10,7 @@ import math
 import multiprocessing
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -252,12 +253,17 @@ def test_a_script_that_every_process_would_run_anew_is_told_so(logs, tmp_path):
 
 
 def test_the_command_line_starts_processes(logs, tmp_path):
-    command = [sys.executable, "-m", "robot_dynamics", "identify", ROBOT, *logs, "--workers", "2"]
+    """None of them imports SymPy, which they do not need."""
+    python = [sys.executable, "-X", "importtime", "-m", "robot_dynamics"]
+    command = [*python, "identify", ROBOT, *logs, "--workers", "2"]
     done = subprocess.run(
         [*command, "--out", str(tmp_path / "a")], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a" / "identified.yaml").exists()
+    # all three processes say it
+    assert len(re.findall(r"\| +robot_dynamics\.identification\.fleet$", done.stderr, re.M)) >= 3
+    assert not re.findall(r"\| +sympy$", done.stderr, re.M)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
