@@ -14,6 +14,7 @@ from uncompiled import InverseDynamics
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, Stream, identify
 from robot_dynamics.identification.files import save
+from robot_dynamics.identification.friction_laws import FrictionLaw
 from robot_dynamics.identification.friction_smoothing import (
     SHARES,
     WORTH,
@@ -141,20 +142,23 @@ def test_what_has_no_step_is_left_as_it_is(arm, truth, fit):
     """A joint without dry friction, one whose friction drives it, and one whose efforts were not
     fitted."""
     names, fastest = arm.joint_names, np.linspace(1.0, 2.0, 6)
-    robot = with_joints(
-        truth,
-        lambda joint: (
-            replace(joint, friction=replace(joint.friction, coulomb=0.0, stribeck_torque=0.0))
-            if joint.name == names[0]
-            else joint
-        ),
-    )
-    drives = fit.drives | {names[1]: replace(fit.drives[names[1]], driving=True)}
+    drives = dict(fit.drives)
+    drives[names[0]] = replace(drives[names[0]], law=FrictionLaw(("viscous", "offset")))
+    drives[names[1]] = replace(drives[names[1]], driving=True)
     sigma = fit.sigma.copy()
     sigma[2] = np.nan
-    found = FrictionSmoothing.of(replace(fit, drives=drives, sigma=sigma), robot, fastest)
+    found = FrictionSmoothing.of(replace(fit, drives=drives, sigma=sigma), truth, fastest)
     expected = np.outer(SHARES, [0.0, 0.0, 0.0, *fastest[3:]])
     np.testing.assert_array_equal(found.rates, expected)
+
+
+def test_friction_that_is_not_fitted_stays_as_described(truth):
+    """As beside a payload, which is all that is unknown."""
+    last = truth.links[-1].name
+    found = identify(truth, recording(smooth(truth, 0.015), noise=0.002), payload=last)
+    assert not any("step of dry friction" in note for note in found.notes)
+    for name in truth.joint_names:
+        assert found.mechanism.joint(name).friction == truth.joint(name).friction
 
 
 def smooth(robot, rates):

@@ -57,13 +57,11 @@ class FrictionSmoothing:
             identified: its robot.
             fastest: (n,), rad/s or m/s: the largest rates in the recordings.
         """
-        steps = np.array(
-            [
-                np.isfinite(sigma) and not fit.drives[name].driving
-                and identified.joint(name).friction.coulomb > 0
-                for name, sigma in zip(fit.unknowns.joints, fit.sigma, strict=True)
-            ]
-        )  # fmt: skip
+        drives = [fit.drives[name] for name in fit.unknowns.joints]
+        steps = [
+            np.isfinite(sigma) and not drive.driving and "coulomb" in drive.law.names
+            for drive, sigma in zip(drives, fit.sigma, strict=True)
+        ]
         return cls(identified, np.outer(SHARES, np.where(steps, fastest, 0.0)))
 
     def errors(self, prepared: Prepared) -> NearRest:
