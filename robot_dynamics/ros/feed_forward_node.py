@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import gc
+import time as steady
 import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.clock import Clock, ClockChange, ClockType, JumpThreshold, TimeJump
 from rclpy.duration import Duration
@@ -24,8 +26,8 @@ from ..description import load
 from ..errors import InputError, listed, one_line, wrong
 from .console import console_takes_a_line
 from .declared_parameters import declare
-from .diagnostics_topic import DiagnosticsTopic
 from .feed_forward.controller import FeedForward
+from .feed_forward.diagnostics import Diagnosis
 from .feed_forward.limits import unlimited
 from .feed_forward.parameters import PARAMETERS, Settings
 from .feed_forward.refusal import RefusedError
@@ -33,7 +35,7 @@ from .feed_forward.stamps import SECOND
 from .feed_forward.torque_model import Model, ModelSpec
 from .managed import Managed
 from .parameter_requests import SERVICES, ParameterRequests
-from .publishing import LATCHED, LINE, publish
+from .publishing import LATCHED, LINE, publish, publish_diagnostics
 from .robot_changes import RobotChanges
 from .serialized_states import StateReader
 from .torque_topics import NEWEST, TorqueTopics
@@ -42,6 +44,9 @@ from .watchdog import Watchdog
 
 WATCH_PERIOD = 0.1
 """s between checks for what no message reports: lost feedback, finished models, signals"""
+
+DIAGNOSTICS_PERIOD = 0.95
+"""s: as it is checked every `WATCH_PERIOD`, diagnostics are published once a second"""
 
 LEAST_TIMEOUT = 1.0
 """s for which the loop may hang if `max_age` is shorter"""
@@ -115,7 +120,9 @@ class FeedForwardNode(Managed):
             self._residual_out = self.create_publisher(
                 JointState, "~/residual", NEWEST, **QUIET_OUT
             )
-        self._diagnostics = DiagnosticsTopic(self, self.controller, **QUIET_OUT)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10, **QUIET_OUT)
+        self._reported = steady.monotonic()
+        self._diagnosis = Diagnosis(self._reported)
 
         self._ticks: Any = None
         if not settings.measured:
@@ -340,15 +347,32 @@ class FeedForwardNode(Managed):
             self._goals.watch()
         self._torques.watch()
         self._changes.poll()
-        if self._diagnostics.is_due:
-            self._diagnostics.publish(
-                busy=self._changes.busy,
-                description_refused=self._changes.description_refused,
-                state=self.state,
-                blocked=self._torques.blocked,
-                topic=self._torques.topic,
-                subscribers=self._torques.subscribers,
-            )
+        if steady.monotonic() - self._reported >= DIAGNOSTICS_PERIOD:
+            self._report()
+
+    def _report(self) -> None:
+        """Publish the diagnostics."""
+        self._reported = steady.monotonic()
+        report = self._diagnosis.report(
+            self.controller,
+            self._changes.busy,
+            self._now(),
+            self._reported,
+            description_refused=self._changes.description_refused,
+            state=self.state,
+            blocked=self._torques.blocked,
+            topic=self._torques.topic,
+            subscribers=self._torques.subscribers,
+        )
+        publish_diagnostics(
+            self._diagnostics,
+            self,
+            "torques",
+            bytes([report.level]),
+            report.message,
+            report.values,
+            report.values.get("robot", ""),
+        )
 
     def _on_jump(self, jump: TimeJump) -> None:
         """Handle a clock that was set back or replaced by another one."""
