@@ -47,7 +47,7 @@ from ..mechanism import Mechanism
 from ..scalar import Floats
 from ..simulation.tracking import Sample, TrackedRobot, pd_gains
 from .declared_parameters import declare
-from .feed_forward.motion import Desired, Motion, Setpoint, no_accelerations
+from .feed_forward.motion import Desired, Motion, Setpoint
 from .feed_forward.motion import read as read_motion
 from .feed_forward.parameter_table import checked
 from .feed_forward.refusal import RefusedError, Tally
@@ -254,7 +254,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
                 self._periodic,
                 now=self._now,
                 whole_state=True,
-                missing=no_accelerations(self._robot.joints),
+                missing=lambda _: np.zeros(len(self._robot.joints)),
             ).begun(self._now, *self._state())
         except RobotDynamicsError as error:
             self._tally.refuse("~/joint_trajectory", error)

@@ -21,7 +21,7 @@ from ...errors import shown
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, skew
 from .base_messages import check_size, on_base, read_imu, read_motion
-from .derivative import Derivative
+from .derivative import Derivative, following
 from .parameters import Settings
 from .refusal import IncompleteError, RefusedError
 from .stamps import SECOND, Stamps, stamped
@@ -168,10 +168,8 @@ class Base:
         if settings.base_angular_acceleration == "zero":
             self.late = None
             return None, np.zeros(3)
-        before, constant = self._rates, settings.derivative_filter
-        if before is None:
-            return Derivative.begun(turning, time), None
-        rates = before.next(turning, time, constant, stamped=has_stamp)
+        constant = settings.derivative_filter
+        rates = following(self._rates, turning, time, constant, stamped=has_stamp)
         if rates.value is None:
             return rates, None
         # check the unfiltered slope: a filter hides its peaks

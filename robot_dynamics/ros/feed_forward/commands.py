@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...scalar import Floats
-from .derivative import Derivative
+from .derivative import Derivative, following
 from .limits import CommandLimits
-from .motion import Course, Desired, Missing, Motion, Setpoint, is_course, no_accelerations, read
+from .motion import Course, Desired, Missing, Motion, Setpoint, is_course, read
 from .parameters import Settings
 from .refusal import IncompleteError, RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
@@ -67,20 +67,40 @@ class Commands:
         is_state = not is_course(message)
         if is_state:
             self._stamps.checked(stamp, now, settings.max_age)
-        missing = _Accelerations(self._rates, stamp, now, settings, model)
+        rates, are_known = self._rates, True
+
+        def derived(qd: Floats | None) -> Floats:
+            """The derivative of the velocities in a stream of points."""
+            nonlocal rates, are_known
+            if qd is None:
+                raise RefusedError(
+                    "no velocities",
+                    "a single point carries no velocities to derive accelerations from",
+                )
+            rates = following(
+                rates, qd, stamp or now, settings.derivative_filter, stamped=stamp != 0
+            )
+            are_known = rates.value is not None
+            return np.zeros_like(qd) if rates.value is None else rates.value
+
+        missing: dict[str, Missing | None] = {
+            "refuse": None,
+            "zero": lambda _: np.zeros(len(model.joints)),
+            "derive": derived,
+        }
         motion = read(
             message if model.followers is None else model.followers.left_out(message),
             model.joints,
             model.periodic,
             now=now,
             whole_state=not settings.measured or model.feedback is not None,
-            missing=missing.of_a_point,
+            missing=missing[settings.missing_accelerations],
             limits=CommandLimits.of(settings, model),
         )
-        self._rates = missing.rates
+        self._rates = rates
         if is_state and stamp:
             self._stamps.accept(stamp, now)
-        if missing.are_unknown:
+        if not are_known:
             raise IncompleteError(
                 "no accelerations yet",
                 "they are derived from the velocities of a stream of points "
@@ -212,40 +232,3 @@ class Commands:
         """Discard earlier stamps, which are invalid after a jump of the clock."""
         self._stamps.forget()
         self._rates = None
-
-
-class _Accelerations:
-    """Supplies the accelerations that a single point lacks.
-
-    Attributes:
-        rates: the state of the derivative of the stream of points.
-        are_unknown: have too few points arrived to derive accelerations?
-    """
-
-    def __init__(
-        self, rates: Derivative | None, stamp: int, now: int, settings: Settings, model: Model
-    ):
-        self.rates, self.are_unknown = rates, False
-        self._stamp, self._now = stamp, now
-        self._joints = model.joints
-        self._policy, self._filter = settings.missing_accelerations, settings.derivative_filter
-
-    @property
-    def of_a_point(self) -> Missing | None:
-        """A function that supplies missing accelerations; None: such a point is refused."""
-        if self._policy == "refuse":
-            return None
-        return self._derived if self._policy == "derive" else no_accelerations(self._joints)
-
-    def _derived(self, qd: Floats | None, _since: int) -> Floats:
-        if qd is None:
-            raise RefusedError(
-                "no velocities", "a single point carries no velocities to derive accelerations from"
-            )
-        time, before = self._stamp or self._now, self.rates
-        if before is None:
-            self.rates = Derivative.begun(qd, time)
-        else:
-            self.rates = before.next(qd, time, self._filter, stamped=self._stamp != 0)
-        self.are_unknown = self.rates.value is None
-        return np.zeros_like(qd) if self.rates.value is None else self.rates.value

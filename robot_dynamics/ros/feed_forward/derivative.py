@@ -120,6 +120,26 @@ class Derivative:
         return Derivative(x, time, value, steepest, time, steps)
 
 
+def following(
+    before: Derivative | None,
+    x: Floats,
+    time: int,
+    constant: float,
+    turns: NDArray[np.bool_] | None = None,
+    *,
+    stamped: bool = True,
+) -> Derivative:
+    """The derivative after one more sample.
+
+    Args:
+        before: the derivative until now; None: this is the first sample.
+        x, time, constant, turns, stamped: as in `Derivative.next`.
+    """
+    if before is None:
+        return Derivative.begun(x, time)
+    return before.next(x, time, constant, turns, stamped=stamped)
+
+
 MOST_SOURCES = 100
 """Number of sources to remember: each may send any subset of the joints"""
 
@@ -130,33 +150,16 @@ class Derivatives:
     def __init__(self) -> None:
         self._of: dict[tuple[str, ...], Derivative] = {}
 
-    def next(
-        self,
-        names: tuple[str, ...],
-        x: Floats,
-        time: int,
-        constant: float,
-        turns: NDArray[np.bool_] | None = None,
-        *,
-        stamped: bool = True,
-    ) -> Derivative:
-        """The derivative of a source after one more sample, not stored until `keep` is called.
-
-        Args:
-            names: (n) the names in the source's messages.
-            x, time, constant, turns, stamped: as in `Derivative.next`.
-        """
-        before = self._of.get(names)
-        if before is None:
-            return Derivative.begun(x, time)
-        return before.next(x, time, constant, turns, stamped=stamped)
+    def get(self, names: tuple[str, ...]) -> Derivative | None:
+        """The derivative of the source of messages with these names; None: there is none yet."""
+        return self._of.get(names)
 
     def keep(self, names: tuple[str, ...], new: Derivative) -> bool:
         """Store the derivative after a sample that was accepted.
 
         Args:
             names: (n) the names in the source's messages.
-            new: the result of `next`.
+            new: the derivative.
 
         Returns:
             whether it differs from the stored one.

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,43 +35,15 @@ class Desired:
     qdd: Floats
 
 
-class Motion(Protocol):
-    """The motion that a command requests. Times are in ns; `time` is the time of the state."""
-
-    def begun(self, time: int, q: Floats | None, qd: Floats | None, /) -> Motion:
-        """The same motion, beginning at a given time and state.
-
-        Args:
-            time: when it takes over, ns.
-            q: (n,) positions at that time, rad or m; None: unknown.
-            qd: (n,) rates at that time, rad/s or m/s; None: unknown.
-
-        Raises:
-            RefusedError: it cannot begin there.
-        """
-        ...
-
-    def at(self, time: int, /) -> Desired:
-        """The desired state at a time."""
-        ...
-
-    def over_for(self, time: int, now: int, /) -> float:
-        """s since the motion ended; negative before its end."""
-        ...
-
-    @property
-    def remark(self) -> str:
-        """A line for the log once the motion has begun; empty: none."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Setpoint:
     """A desired state that applies as soon as it arrives."""
 
     desired: Desired
     since: int
+    """ns, when it was received"""
     remark: str = ""
+    """A line for the log once the motion has begun; empty: none"""
 
     def begun(self, _time: int, _q: Floats | None, _qd: Floats | None, /) -> Setpoint:
         """The setpoint itself, which applies at all times."""
@@ -82,7 +54,7 @@ class Setpoint:
         return self.desired
 
     def over_for(self, _time: int, now: int, /) -> float:
-        """s since it was received."""
+        """s since it was received; `now` is the clock, ns."""
         return (now - self.since) / SECOND
 
 
@@ -98,6 +70,7 @@ class Course:
     limits: CommandLimits = NO_LIMITS
     lead_in: Trajectory | None = None
     remark: str = ""
+    """A line for the log once the motion has begun; empty: none"""
 
     def begun(self, time: int, q: Floats | None, qd: Floats | None, /) -> Course:
         """The trajectory from now on, with a lead-in to the first point if that is ahead.
@@ -122,9 +95,7 @@ class Course:
                     "state is known to start from; publish joint_states, or a first point at 0 s",
                 )
             lead_in, remark = self._led_in(elapsed, q, qd)
-        return Course(
-            self.trajectory, start, self.joints, self.periodic, self.limits, lead_in, remark
-        )
+        return replace(self, start=start, lead_in=lead_in, remark=remark)
 
     def _led_in(self, elapsed: float, q: Floats, qd: Floats) -> tuple[Trajectory | None, str]:
         """The lead-in from q, qd to the first point, or None and the reason if it is too fast.
@@ -157,21 +128,15 @@ class Course:
         return Desired(*course.sample(elapsed))
 
     def over_for(self, time: int, _now: int, /) -> float:
-        """s since the last point; negative before it."""
+        """s since the last point; negative before it. `time` is the time of the state, ns."""
         return (time - self.start) / SECOND - self.trajectory.end
 
 
-Missing = Callable[[Floats | None, int], Floats]
-"""(q̇ (n,) of a single point, its time in ns) → q̈ (n,)"""
+Motion = Setpoint | Course
+"""The motion that a command requests"""
 
-
-def no_accelerations(joints: Sequence[str]) -> Missing:
-    """A function that replaces missing accelerations by zero.
-
-    Args:
-        joints: (n) names.
-    """
-    return lambda _qd, _time: np.zeros(len(joints))
+Missing = Callable[[Floats | None], Floats]
+"""q̇ (n,) of a single point → q̈ (n,)"""
 
 
 def read(
@@ -325,7 +290,7 @@ def _setpoint(
                 "a single point carries no accelerations; give them, send a trajectory of several "
                 "points, or set missing_accelerations to zero or derive",
             )
-        qdd = missing(qd, since)
+        qdd = missing(qd)
     if whole_state:
         for what, values in (("positions", q), ("velocities", qd)):
             if values is None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...scalar import Floats
-from .derivative import GAP, RECENT, Derivative, Derivatives
+from .derivative import GAP, RECENT, Derivative, Derivatives, following
 from .joint_states import LARGEST, Fill, are_possible
 from .refusal import IncompleteError, RefusedError
 from .stamps import SECOND
@@ -59,7 +59,7 @@ class Rates:
                 return qd  # the reader refuses it for that reason
             q = np.where(np.abs(q) <= LARGEST, q, np.nan)
             turns = np.array([name in self._periodic for name in names], dtype=bool)
-            new = self._of.next(names, q, time, constant, turns, stamped=stamped)
+            new = following(self._of.get(names), q, time, constant, turns, stamped=stamped)
             unknown = np.isnan(qd)
             value = np.full(len(q), np.nan) if new.value is None else new.value
             if new.steepest is not None:

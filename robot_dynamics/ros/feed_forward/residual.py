@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...scalar import Floats
-from .derivative import Derivatives
+from .derivative import Derivatives, following
 from .joint_states import all_finite, places
 from .refusal import RefusedError
 from .stamps import SECOND
@@ -84,7 +84,7 @@ class Residual:
         told = states.reported
         columns = [model.joints.index(name) for name in told]
         names, qd = tuple(told), states.qd[columns]
-        new = self._rates.next(names, qd, states.time, 0.0, stamped=states.stamped)
+        new = following(self._rates.get(names), qd, states.time, 0.0, stamped=states.stamped)
         self._qdd[columns] = np.nan if new.value is None else new.value
         return self._rates.keep(names, new)
 
