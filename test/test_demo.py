@@ -517,10 +517,11 @@ def test_a_motion_begins_when_it_first_leaves_where_it_rests():
 
 
 def test_the_manual_has_the_simulated_robots_parameters():
-    from robot_dynamics.ros.simulated_robot_parameters import PARAMETERS
+    from robot_dynamics.ros.feed_forward.parameter_table import rows
+    from robot_dynamics.ros.simulated_robot_parameters import RobotSettings
 
     manual = (ROOT / "docs" / "demo.md").read_text()
-    for each in PARAMETERS:
+    for each in rows(RobotSettings):
         assert f"| `{each.name}` | {each.type} |" in manual
         assert f"| {each.meaning} |" in manual
 

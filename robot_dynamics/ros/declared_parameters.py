@@ -6,8 +6,8 @@ from __future__ import annotations
 import difflib
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
@@ -15,28 +15,27 @@ from rclpy.parameter import Parameter
 
 from ..errors import shown
 from .feed_forward.parameter_table import Parameter as Row
+from .feed_forward.parameter_table import checked, rows
 from .feed_forward.parameters import BY_NAME
 
+T = TypeVar("T")
 
-def declare(
-    node: Node, table: Sequence[Row], warn: Callable[[str], None], *, fixed: bool = False
-) -> dict[str, Any]:
-    """Declare all parameters of a table.
+
+def declare(node: Node, table: type[T], warn: Callable[[str], None], *, fixed: bool = False) -> T:
+    """Declare all parameters of a table, and return their values, checked.
 
     Args:
         node: the node whose parameters they are.
-        table: the rows to declare.
+        table: the dataclass whose rows they are.
         warn: called for parameters that were set but are not in the table.
         fixed: can all of them be set only at the start, whatever their rows say?
 
-    Returns:
-        the values by name; an array that is not set is empty.
-
     Raises:
         ParameterException: a value has the wrong type or is outside its range.
+        InputError: a value that the table does not allow.
     """
-    by_name = {row.name: row for row in table}
-    for row in table:
+    by_name = {row.name: row for row in rows(table)}
+    for row in by_name.values():
         descriptor = _descriptor(row, fixed=fixed)
         if not row.type.endswith("array"):
             node.declare_parameter(row.name, row.default, descriptor)
@@ -52,7 +51,7 @@ def declare(
             near = difflib.get_close_matches(name, by_name, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             warn(f"unknown parameter {shown(name)}{hint}")
-    return {name: node.get_parameter(name).value for name in by_name}
+    return checked(table, {name: node.get_parameter(name).value for name in by_name})
 
 
 def values(parameters: Iterable[Parameter]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from .declared_parameters import declare
 from .feed_forward.controller import FeedForward
 from .feed_forward.diagnostics import Diagnosis
 from .feed_forward.limits import unlimited
-from .feed_forward.parameters import PARAMETERS, Settings
+from .feed_forward.parameters import Settings
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND
 from .feed_forward.torque_model import Model, ModelSpec
@@ -77,7 +77,7 @@ class FeedForwardNode(Managed):
         # read the clock's handle directly: `now` would create two more objects for every message
         self._read_clock = self._clock.handle.get_now
         warnings.showwarning = lambda message, *_: self._warn(message)
-        self._settings = settings = Settings.of(declare(self, PARAMETERS, self._warn))
+        self._settings = settings = declare(self, Settings, self._warn)
         self.controller = FeedForward(settings, self._warn)
         self._changes = RobotChanges(
             self, self._requests, self.controller, self._adopt, self._say, self._warn

@@ -29,7 +29,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic_ns
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -49,11 +49,10 @@ from ..simulation.tracking import Sample, TrackedRobot, pd_gains
 from .declared_parameters import declare
 from .feed_forward.motion import Desired, Motion, Setpoint
 from .feed_forward.motion import read as read_motion
-from .feed_forward.parameter_table import checked
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND, nanoseconds
 from .publishing import LATCHED, LINE, publish
-from .simulated_robot_parameters import PARAMETERS, RobotSettings
+from .simulated_robot_parameters import RobotSettings
 from .simulation_clock import SimulationClock
 
 CLOCK_PERIOD = SECOND // 100
@@ -75,33 +74,33 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("simulated_robot")
-        declared = declare(self, PARAMETERS, self.get_logger().warning, fixed=True)
-        values = self._values = vars(checked(RobotSettings, declared))
+        settings = declare(self, RobotSettings, self.get_logger().warning, fixed=True)
+        self._settings = settings
         self._tally = Tally(lambda text: self.get_logger().warning(one_line(text, LINE)))
         self._robot: TrackedRobot
         self._stands = False
-        self._period = round(SECOND / values["update_rate"])
-        self._wait = round(values["command_wait"] * SECOND)  # 0: real time; else lock step
-        self._braked: bool = values["brakes"]
-        factor = values["real_time_factor"]
-        if values["publish_clock"] or self._wait or factor != 1.0:
+        self._period = round(SECOND / settings.update_rate)
+        self._wait = round(settings.command_wait * SECOND)  # 0: real time; else lock step
+        self._braked: bool = settings.brakes
+        factor = settings.real_time_factor
+        if settings.publish_clock or self._wait or factor != 1.0:
             self._pace = SimulationClock(self._period)
         else:
             clock = self.get_clock()
             ahead = CLOCK_PERIOD if self.get_parameter("use_sim_time").value else 0
             self._pace = SimulationClock(self._period, lambda: clock.now().nanoseconds, ahead)
         self._asked: int | None = None  # wall time since which torques are awaited, ns
-        self._delay: int = values["delay"]
+        self._delay: int = settings.delay
         self._answered = 0  # number of consecutive states with torques
         self._missed = 0  # periods of the motion without the torques that belong to them
         self._release = 0
 
         self._states = self.create_publisher(JointState, "joint_states", 10)
         self._ticker = (
-            self.create_publisher(ClockMessage, "/clock", 10) if values["publish_clock"] else None
+            self.create_publisher(ClockMessage, "/clock", 10) if settings.publish_clock else None
         )
-        if values["description"]:
-            self._stand(load(values["description"]))
+        if settings.description:
+            self._stand(load(settings.description))
         else:
             self.create_subscription(String, "robot_description", self._on_description, LATCHED)
             self.get_logger().info("waiting for the robot on the topic robot_description")
@@ -122,24 +121,24 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def _stand(self, mechanism: Mechanism) -> None:
         """Put the robot at its initial position."""
-        values = self._values
-        p_gains, d_gains = values["p_gains"], values["d_gains"]
-        if values["bandwidth"] > 0:
-            p_gains, d_gains = self._gains(mechanism, values)
+        settings = self._settings
+        gains = settings.p_gains, settings.d_gains
+        if settings.bandwidth > 0:
+            gains = self._gains(mechanism, settings)
         robot = TrackedRobot(
             mechanism,
-            joints=values["joints"],
+            joints=settings.joints,
             period=self._period / SECOND,
-            timestep=values["timestep"],
-            p_gains=p_gains,
-            d_gains=d_gains,
-            delay=values["delay"],
-            start=values["start"] or None,
+            timestep=settings.timestep,
+            p_gains=gains[0],
+            d_gains=gains[1],
+            delay=settings.delay,
+            start=settings.start or None,
         )
         self._warn_of_instability(robot)
         self._periodic = np.array([mechanism.joint(j).type == "continuous" for j in robot.joints])
         self._efforts = np.zeros(len(robot.joints))
-        self._record = Record(Path(values["record"]), robot) if values["record"] else None
+        self._record = Record(Path(settings.record), robot) if settings.record else None
         self._robot = robot
         self._stay()
         self._stands = True
@@ -166,24 +165,26 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             rate = min(1.1 * rate, HIGHEST_RATE)
         faster = f"raise update_rate ({rate:.0f} Hz is enough at the start) or "
         self.get_logger().warning(
-            f"the PD loop is unstable at update_rate = {self._values['update_rate']:g} Hz: errors "
+            f"the PD loop is unstable at update_rate = {self._settings.update_rate:g} Hz: errors "
             f"grow by a factor of {growth:.3g} in each period, expected at most 1; "
             f"{faster * (robot.growth(1 / rate) <= STABLE)}lower bandwidth or the gains"
         )
 
     @staticmethod
-    def _gains(mechanism: Mechanism, values: dict[str, Any]) -> tuple[list[float], list[float]]:
+    def _gains(
+        mechanism: Mechanism, settings: RobotSettings
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Kp, Kd of `joints` that give the bandwidth at the initial position."""
-        start = TrackedRobot(mechanism, start=values["start"] or None).simulation
+        start = TrackedRobot(mechanism, start=settings.start or None).simulation
         dynamics = InverseDynamics(mechanism)
         q = [start.q[start.joint_names.index(name)] for name in dynamics.joint_names]
         names = dynamics.actuated_names
         p, d = (dict(zip(names, each.tolist(), strict=True)) for each in
-                pd_gains(dynamics, q, values["bandwidth"]))  # fmt: skip
-        joints = values["joints"] or names
+                pd_gains(dynamics, q, settings.bandwidth))  # fmt: skip
+        joints = settings.joints or names
         if unknown := [name for name in joints if name not in names]:
             raise wrong(InputError, "joints", unknown[0], choices(names))
-        return [p[name] for name in joints], [d[name] for name in joints]
+        return tuple(p[name] for name in joints), tuple(d[name] for name in joints)
 
     def close(self) -> None:
         """Close the record."""

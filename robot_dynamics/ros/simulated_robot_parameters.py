@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .feed_forward.parameter_table import flag, names, number, numbers, rows, text, whole
+from .feed_forward.parameter_table import flag, names, number, numbers, text, whole
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,3 @@ class RobotSettings:
     )
     publish_clock: bool = flag(False, "publish /clock, which only one robot may do")
     record: str = text("", "CSV file to write, with one line for each period; empty: none")
-
-
-PARAMETERS = rows(RobotSettings)

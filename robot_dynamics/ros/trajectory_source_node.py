@@ -27,7 +27,7 @@ from ..motion.swing import Motion
 from ..motion.trajectory import Trajectory, Waypoints
 from ..scalar import Floats
 from .declared_parameters import declare
-from .feed_forward.parameter_table import checked, names, number, numbers, rows, text, whole
+from .feed_forward.parameter_table import names, number, numbers, text, whole
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND, stamped
 from .publishing import publish
@@ -70,8 +70,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("trajectory_source")
-        declared = declare(self, rows(SourceSettings), self.get_logger().warning, fixed=True)
-        settings = checked(SourceSettings, declared)
+        settings = declare(self, SourceSettings, self.get_logger().warning, fixed=True)
         self._motion, self._joints = self._asked_for(settings)
         self._spacing, self._subscribers = settings.spacing, settings.subscribers
         self._lead = round(settings.lead * SECOND)

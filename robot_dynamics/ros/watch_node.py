@@ -33,7 +33,7 @@ from ..errors import RecordingError, RobotDynamicsError, one_line
 from ..identification import Recording, Stream
 from ..identification.watch import Estimate, Watch
 from .declared_parameters import declare
-from .feed_forward.parameter_table import checked, flag, number, rows, text
+from .feed_forward.parameter_table import flag, number, text
 from .publishing import LATCHED, publish, publish_diagnostics
 
 STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -65,8 +65,7 @@ class WatchNode(Node):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("watch")
-        declared = declare(self, rows(WatchSettings), self.get_logger().warning, fixed=True)
-        self._settings = checked(WatchSettings, declared)
+        self._settings = declare(self, WatchSettings, self.get_logger().warning, fixed=True)
         self._text = ""
         self._watch: Watch | None = None
         self._rows: list[tuple[float, list[list[float]]]] = []

@@ -306,6 +306,15 @@ class Settings:
         read_only=True,
     )
 
+    def __post_init__(self) -> None:
+        _ = self.locked
+        if self.gravity and len(self.gravity) != 3:
+            raise wrong(InputError, "gravity", list(self.gravity), "three numbers: x, y and z")
+        pose = self.base_imu_pose
+        if pose and not (len(pose) == 6 and all(map(math.isfinite, pose))):
+            expected = "six finite numbers: x, y, z, roll, pitch and yaw"
+            raise wrong(InputError, "base_imu_pose", list(pose), expected)
+
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Settings:
         """Settings from checked values.
@@ -316,15 +325,7 @@ class Settings:
         Raises:
             InputError: a value that the table does not allow.
         """
-        settings = checked(cls, values)
-        _ = settings.locked
-        if settings.gravity and len(settings.gravity) != 3:
-            raise wrong(InputError, "gravity", list(settings.gravity), "three numbers: x, y and z")
-        pose = settings.base_imu_pose
-        if pose and not (len(pose) == 6 and all(map(math.isfinite, pose))):
-            expected = "six finite numbers: x, y, z, roll, pitch and yaw"
-            raise wrong(InputError, "base_imu_pose", list(pose), expected)
-        return settings
+        return checked(cls, values)
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """The same settings with some values changed.
