@@ -23,8 +23,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ..description import load
-from ..errors import InputError, listed, one_line, wrong
-from .console import console_takes_a_line
+from ..errors import InputError, listed, wrong
 from .declared_parameters import declare
 from .feed_forward.controller import FeedForward
 from .feed_forward.diagnostics import Diagnosis
@@ -35,7 +34,7 @@ from .feed_forward.stamps import SECOND
 from .feed_forward.torque_model import Model, ModelSpec
 from .managed import Managed
 from .parameter_requests import SERVICES, ParameterRequests
-from .publishing import LATCHED, LINE, publish, publish_diagnostics
+from .publishing import LATCHED, publish, publish_diagnostics
 from .robot_changes import RobotChanges
 from .serialized_states import StateReader
 from .torque_topics import NEWEST, TorqueTopics
@@ -76,11 +75,11 @@ class FeedForwardNode(Managed):
         self._clock = self.get_clock()
         # read the clock's handle directly: `now` would create two more objects for every message
         self._read_clock = self._clock.handle.get_now
-        warnings.showwarning = lambda message, *_: self._warn(message)
-        self._settings = settings = declare(self, Settings, self._warn)
-        self.controller = FeedForward(settings, self._warn)
+        warnings.showwarning = lambda message, *_: self.warn(message)
+        self._settings = settings = declare(self, Settings, self.warn)
+        self.controller = FeedForward(settings, self.warn)
         self._changes = RobotChanges(
-            self, self._requests, self.controller, self._adopt, self._say, self._warn
+            self, self._requests, self.controller, self._adopt, self.say, self.warn
         )
         self._had_a_robot, self._remark = False, ""
 
@@ -164,7 +163,7 @@ class FeedForwardNode(Managed):
             self._changes.describe_as_heard()
         else:
             topic = self.resolve_topic_name("robot_description")
-            self._say(
+            self.say(
                 f"waiting for a robot: URDF text on {topic} (robot_state_publisher publishes it), "
                 "or set the parameter description"
             )
@@ -280,11 +279,11 @@ class FeedForwardNode(Managed):
             gc.freeze()
         self._torques.fit(model.outputs, are_joints=model.spec.settings.side == "joint")
         formulation = model.spec.settings.formulation
-        self._say(f"{model.name}: {formulation} torques for {listed(model.outputs)}")
+        self.say(f"{model.name}: {formulation} torques for {listed(model.outputs)}")
         if (remark := unlimited(model)) != self._remark:
             self._remark = remark
             if remark:
-                self._warn(remark)
+                self.warn(remark)
 
     # Torques
 
@@ -389,7 +388,7 @@ class FeedForwardNode(Managed):
         self._torques.publish(self.controller.farewell(self._now()))
         # a message in transit is lost when its publisher is destroyed
         for topic in self._torques.stay(self.controller.settings.farewell_time):
-            self._warn(
+            self.warn(
                 f"{topic}: the last torques were not acknowledged; a subscriber may hold older ones"
             )
 
@@ -406,17 +405,6 @@ class FeedForwardNode(Managed):
         if torques is not None:
             self._torques.publish_from_thread(torques)
         return moves
-
-    # Logging
-
-    def _say(self, text: str) -> None:
-        """Log one line, whatever external names it contains."""
-        if console_takes_a_line():
-            self.get_logger().info(one_line(text, LINE))
-
-    def _warn(self, text: object) -> None:
-        if console_takes_a_line():
-            self.get_logger().warning(one_line(text, LINE))
 
     def _now(self) -> int:
         return int(self._read_clock().nanoseconds)

@@ -25,6 +25,7 @@ from rclpy.node import Node
 from ..errors import RobotDynamicsError, one_line, shown
 from .console import console_takes_a_line
 from .idle_group import IdleGroup, PolledGroup
+from .publishing import LINE
 
 LONG = 1.0
 """s that a step may take before a message is logged"""
@@ -169,11 +170,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         ):
             return change(request, response)
         asked = requested.label or requested.id
-        if console_takes_a_line():
-            self.get_logger().error(
-                f"{self.state}: no transition {shown(asked)} from here; possible: "
-                f"{', '.join(possible)}"
-            )
+        self._fail(f"no transition {shown(asked)} from here; possible: {', '.join(possible)}")
         response.success = False
         return response
 
@@ -229,11 +226,26 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
             self.idle_group.answer(except_for=self._service_change_state)
             if time.monotonic() > end:
                 end = math.inf
-                if console_takes_a_line():
-                    self.get_logger().info(remark)
+                self.say(remark)
         return done.result()
 
     def _tell(self, error: Exception, words: str) -> None:
         self._fault = error
-        if not self._alone and console_takes_a_line():  # alone, it is raised
-            self.get_logger().error(f"{self.state}: {one_line(words)}")
+        if not self._alone:  # alone, it is raised
+            self._fail(words)
+
+    # Logging: one line, whatever external names it contains
+
+    def say(self, text: str) -> None:
+        """Log information."""
+        if console_takes_a_line():
+            self.get_logger().info(one_line(text, LINE))
+
+    def warn(self, text: object) -> None:
+        """Log a warning."""
+        if console_takes_a_line():
+            self.get_logger().warning(one_line(text, LINE))
+
+    def _fail(self, text: str) -> None:
+        if console_takes_a_line():
+            self.get_logger().error(f"{self.state}: {one_line(text)}")
