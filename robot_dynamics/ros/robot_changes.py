@@ -15,7 +15,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_msgs.msg import String
 
-from ..errors import InputError, RobotDynamicsError, listed, shown
+from ..errors import InputError, listed, shown
 from .declared_parameters import typed, values
 from .feed_forward import payload
 from .feed_forward.builder import Builder, Change, Outcome
@@ -71,14 +71,12 @@ class RobotChanges:
             locked: keep the current robot?
             configured: build the robot now? Otherwise the text is kept for later.
         """
-        try:
+        with self._controller.tally.refusing("description"):
             if locked and message.data != self.heard:
                 raise RefusedError("locked", "the current robot is kept (lock_description)")
             self.heard = message.data
             if configured:
                 self._builder.describe(message.data)
-        except RobotDynamicsError as error:
-            self._controller.tally.refuse("description", error)
 
     def describe_as_heard(self) -> None:
         """Build the robot of the newest text."""
@@ -86,20 +84,16 @@ class RobotChanges:
 
     def carry(self, message: InertiaStamped) -> None:
         """Handle an InertiaStamped, a payload on a link."""
-        try:
+        with self._controller.tally.refusing("payload"):
             self._builder.carry(*payload.read(message), self._controller.model)
-        except RobotDynamicsError as error:
-            self._controller.tally.refuse("payload", error)
 
     def push(self, link: str) -> None:
         """Build a model with wrenches on a link."""
-        try:
+        with self._controller.tally.refusing("wrench"):
             if self._builder.push(link):
                 self._say(
                     f"a wrench on {shown(link)}: it acts as soon as its equations are compiled"
                 )
-        except RobotDynamicsError as error:
-            self._controller.tally.refuse("wrench", error)
 
     def _set_on_request(self, parameters: list[Parameter], answer: Answer) -> None:
         """Handle a request to set parameters; if they need a new model, it is built first."""

@@ -42,7 +42,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..description import load, load_urdf_text
 from ..dynamics import InverseDynamics
-from ..errors import InputError, RobotDynamicsError, choices, one_line, shown, wrong
+from ..errors import InputError, choices, one_line, shown, wrong
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from ..simulation.tracking import Sample, TrackedRobot, pd_gains
@@ -114,10 +114,8 @@ class SimulatedRobot(Node):  # type: ignore[misc]
     def _on_description(self, message: String) -> None:
         if self._stands:
             return  # the robot is not replaced
-        try:
+        with self._tally.refusing("robot_description"):
             self._stand(load_urdf_text(message.data))
-        except RobotDynamicsError as error:
-            self._tally.refuse("robot_description", error)
 
     def _stand(self, mechanism: Mechanism) -> None:
         """Put the robot at its initial position."""
@@ -248,8 +246,8 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         return True
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        try:
-            motion = read_motion(
+        with self._tally.refusing("~/joint_trajectory"):
+            self._desired = read_motion(
                 message,
                 self._robot.joints,
                 self._periodic,
@@ -257,14 +255,10 @@ class SimulatedRobot(Node):  # type: ignore[misc]
                 whole_state=True,
                 missing=lambda _: np.zeros(len(self._robot.joints)),
             ).begun(self._now, *self._state())
-        except RobotDynamicsError as error:
-            self._tally.refuse("~/joint_trajectory", error)
-            return
-        self._desired = motion
-        if self._braked:
-            begin = nanoseconds(message.header.stamp) or self._now
-            self._release = begin + _rest(message.points)
-            self._braked = False
+            if self._braked:
+                begin = nanoseconds(message.header.stamp) or self._now
+                self._release = begin + _rest(message.points)
+                self._braked = False
 
     def _begin(self) -> None:
         """Begin a period: publish the state."""

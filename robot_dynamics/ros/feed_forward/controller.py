@@ -131,7 +131,7 @@ class FeedForward:
                 f"no reading of {', '.join(map(repr, self.states.missing))}: continuing with "
                 "solved values",
             )
-        if self.settings.merge_states and not self.states.moves:
+        if self.settings.merge_states and not self.states.reported:
             return None
         torques = self._output(time, now)
         if self.residual is not None:
@@ -152,10 +152,8 @@ class FeedForward:
 
     def command(self, message: Any, now: int) -> None:
         """Handle a JointTrajectory, which takes over with the next state."""
-        try:
+        with self.tally.refusing("command"):
             self.commands.take(message, now, self._robot, self.settings)
-        except RobotDynamicsError as error:
-            self.tally.refuse("command", error)
 
     def wrench(self, message: Any, now: int) -> str | None:
         """Handle a WrenchStamped, an external wrench on a link; see `Model.wrench_torques`.
@@ -163,27 +161,22 @@ class FeedForward:
         Returns:
             its link if a model must be built for it first, else None.
         """
-        try:
+        with self.tally.refusing("wrench"):
             spec = self._robot.spec
             link = self.wrenches.take(message, spec.mechanism, now, self.settings.max_age)
-        except RobotDynamicsError as error:
-            self.tally.refuse("wrench", error)
-            return None
-        return link if link in self.wrenches.on and link not in spec.wrench_links else None
+            if link in self.wrenches.on and link not in spec.wrench_links:
+                return link
+        return None
 
     def imu(self, message: Any, now: int) -> None:
         """Handle an Imu of the base."""
-        try:
+        with self.tally.refusing(IMU):
             self.base.take_imu(message, self._robot, self.settings, now)
-        except RobotDynamicsError as error:
-            self.tally.refuse(IMU, error)
 
     def base_motion(self, message: Any, now: int) -> None:
         """Handle a MultiDOFJointTrajectory of one point: the motion of the base."""
-        try:
+        with self.tally.refusing(MOTION):
             self.base.take_motion(message, self._robot, self.settings, now)
-        except RobotDynamicsError as error:
-            self.tally.refuse(MOTION, error)
 
     def filler(self, now: int) -> Callable[[Any], str]:
         """A function, usable in any thread, that adds torques to the points of a JointTrajectory

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 import time as steady
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ...errors import ClosureError, RobotDynamicsError
@@ -98,6 +99,14 @@ class Tally:
         if isinstance(error, IncompleteError):
             what = "incomplete"
         self._add(self.rejected, f"{source}: {reason_of(error)}", f"{source} {what}: {error}")
+
+    @contextmanager
+    def refusing(self, source: str) -> Iterator[None]:
+        """A context whose error, if it is one of this package, is refused: see `refuse`."""
+        try:
+            yield
+        except RobotDynamicsError as error:
+            self.refuse(source, error)
 
     def note(self, source: str, reason: str, text: str, *, anew: bool = False) -> None:
         """Count and report an event.

@@ -131,11 +131,6 @@ class States:
         """The driven joints that the newest message contains, in the model's order."""
         return [name for name in self._driven if name in self._names]
 
-    @property
-    def moves(self) -> bool:
-        """Does the newest message contain a driven joint?"""
-        return any(name in self._names for name in self._driven)
-
     def undriven(self, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k - n,) of the joints that are read but not driven.
 
