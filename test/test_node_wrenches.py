@@ -24,6 +24,7 @@ from test_node_behaviour import torque
 import robot_dynamics as rd
 from robot_dynamics.codegen import Function
 from robot_dynamics.ros.feed_forward.diagnostics import Diagnosis
+from robot_dynamics.ros.feed_forward.process import Draft
 from robot_dynamics.ros.feed_forward.torque_model import Model
 from robot_dynamics.ros.feed_forward.wrenches import MOST_LINKS
 
@@ -252,7 +253,7 @@ def test_wrenches_go_with_the_clock_and_with_their_links():
     bench.push(0.2, "arm", TIP_FORCE)
     spec = bench.controller.model.spec
     bare = rd.load(PENDULUM.replace("tip", "hand"))
-    bench.controller.adopt(Model(type(spec).of(bare, spec.settings, {}, spec.wrench_links)))
+    bench.controller.adopt(Model(Draft(bare, spec.settings, {}, spec.wrench_links).spec()))
     assert bench.controller.model.spec.wrench_links == {"arm"}
     assert bench.log[1:] == ["wrench on arm, tip dropped: the description is of a different robot"]
     assert not bench.controller.wrenches.on
@@ -272,7 +273,7 @@ def test_a_link_of_the_same_name_is_another_robots_own():
     spec = bench.controller.model.spec
     assert 'xyz="0 1 0"' in PENDULUM
     turned = rd.load(PENDULUM.replace('xyz="0 1 0"', 'xyz="0 -1 0"'))
-    bench.controller.adopt(Model(type(spec).of(turned, spec.settings, {}, spec.wrench_links)))
+    bench.controller.adopt(Model(Draft(turned, spec.settings, {}, spec.wrench_links).spec()))
     assert bench.log == ["wrench on tip dropped: the description is of a different robot"]
     bench.accelerate(0.1, 0.0)
     close(bench.state(0.1, 0.4), weight(0.4))

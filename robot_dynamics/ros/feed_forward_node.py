@@ -15,7 +15,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.clock import Clock, ClockChange, ClockType, JumpThreshold, TimeJump
 from rclpy.duration import Duration
-from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import Imu, JointState
@@ -34,7 +33,7 @@ from .feed_forward.stamps import SECOND
 from .feed_forward.torque_model import Model, ModelSpec
 from .managed import Managed
 from .parameter_requests import SERVICES, ParameterRequests
-from .publishing import LATCHED, publish, publish_diagnostics
+from .publishing import LATCHED, QUIET_IN, QUIET_OUT, publish, publish_diagnostics
 from .robot_changes import RobotChanges
 from .serialized_states import StateReader
 from .torque_topics import NEWEST, TorqueTopics
@@ -51,11 +50,6 @@ LEAST_TIMEOUT = 1.0
 """s for which the loop may hang if `max_age` is shorter"""
 
 OVERRIDABLE = {"qos_overriding_options": QoSOverridingOptions.with_default_policies()}
-
-# each event handler costs the executor time for every message; only ~/command keeps its handlers,
-# which report publishers with an incompatible QoS
-QUIET_IN = {"event_callbacks": SubscriptionEventCallbacks(use_default_callbacks=False)}
-QUIET_OUT = {"event_callbacks": PublisherEventCallbacks(use_default_callbacks=False)}
 
 
 class FeedForwardNode(Managed):
@@ -94,6 +88,7 @@ class FeedForwardNode(Managed):
             **OVERRIDABLE,
             **QUIET_IN,
         )
+        # only this one keeps its event handlers, which report publishers with an incompatible QoS
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **OVERRIDABLE)
         # messages that arrive rarely; while they are frequent, their subscriptions stay active and
         # handle them immediately
@@ -192,16 +187,12 @@ class FeedForwardNode(Managed):
             self._check_active()
             return self.controller.filler(self._now())
 
-        def note(remark: str) -> None:
-            self.controller.tally.note("trajectory_in", "limited", remark)
-
-        refuse = self.controller.tally.refuse
+        tally = self.controller.tally
         self._trajectories = TrajectoryEffort(
             self,
             filler,
             lambda: (self.is_active, self.controller.model),
-            note,
-            refuse,
+            tally,
             self.idle_group,
         )
         self._goals, action = None, settings.follow_joint_trajectory
@@ -217,7 +208,7 @@ class FeedForwardNode(Managed):
         if action:
             from .follow_joint_trajectory import GoalForwarding
 
-            self._goals = GoalForwarding(self, action, self._trajectories.fill, refuse)
+            self._goals = GoalForwarding(self, action, self._trajectories.fill, tally)
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """Create a service as any node does, except that requests to set parameters are answered

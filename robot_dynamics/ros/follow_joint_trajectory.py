@@ -21,7 +21,7 @@ from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalRespons
 from rclpy.node import Node
 
 from ..errors import RobotDynamicsError
-from .feed_forward.refusal import RefusedError
+from .feed_forward.refusal import RefusedError, Tally
 
 GONE = 20
 """Number of consecutive checks without the controller's action server after which its goals are
@@ -35,7 +35,7 @@ class GoalForwarding:
         node: the node of this action server.
         action: the controller's action.
         fill: sets the effort of the points of a JointTrajectory.
-        refuse: called with the reason if a goal is not forwarded.
+        tally: counts and logs goals that are not forwarded.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class GoalForwarding:
         node: Node,
         action: str,
         fill: Callable[[Any], None],
-        refuse: Callable[[str, RobotDynamicsError], None],
+        tally: Tally,
     ):
-        self._action, self._fill, self._refuse = action, fill, refuse
+        self._action, self._fill, self._tally = action, fill, tally
         self._client = ActionClient(node, FollowJointTrajectory, action)
         self._goals: list[_Goal] = []
         self._absent = 0
@@ -83,7 +83,7 @@ class GoalForwarding:
                 )
             self._fill(goal.trajectory)
         except RobotDynamicsError as error:
-            self._refuse("goal", error)
+            self._tally.refuse("goal", error)
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishing that survives a stall of the process."""
+"""Options of topics, and publishing that survives a stall of the process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -19,6 +20,11 @@ LINE = 500
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """QoS of descriptions, whose newest message late subscribers receive too"""
+
+QUIET_IN = {"event_callbacks": SubscriptionEventCallbacks(use_default_callbacks=False)}
+QUIET_OUT = {"event_callbacks": PublisherEventCallbacks(use_default_callbacks=False)}
+"""Options of subscriptions and publishers without event handlers, each of which costs the executor
+time for every message"""
 
 
 def publish(publisher: Publisher[Any], message: Any) -> None:

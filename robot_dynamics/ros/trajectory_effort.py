@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory
@@ -21,8 +20,8 @@ from trajectory_msgs.msg import JointTrajectory
 from ..errors import RobotDynamicsError
 from .feed_forward.background import BackgroundTasks
 from .feed_forward.process import unexpected
-from .feed_forward.refusal import RefusedError
-from .publishing import publish
+from .feed_forward.refusal import RefusedError, Tally
+from .publishing import QUIET_IN, QUIET_OUT, publish
 
 DEPTH = 10
 
@@ -43,8 +42,7 @@ class TrajectoryEffort:
         node: the node whose topics they are.
         filler: returns a function that fills a trajectory that arrives now, in any thread.
         robot: identifies the current robot; torques computed for another one are not forwarded.
-        note: called with remarks.
-        refuse: called with the reason if a trajectory is not forwarded.
+        tally: counts and logs trajectories that are not forwarded, and remarks.
         group: the callback group of the subscription.
     """
 
@@ -53,11 +51,10 @@ class TrajectoryEffort:
         node: Node,
         filler: Callable[[], Fill],
         robot: Callable[[], object],
-        note: Callable[[str], None],
-        refuse: Callable[[str, RobotDynamicsError], None],
+        tally: Tally,
         group: Any,
     ):
-        self._filler, self._robot, self._note, self._refuse = filler, robot, note, refuse
+        self._filler, self._robot, self._tally = filler, robot, tally
         self._beside = BackgroundTasks()
         node.create_subscription(
             JointTrajectory,
@@ -65,15 +62,10 @@ class TrajectoryEffort:
             self._on_trajectory,
             DEPTH,
             callback_group=group,
-            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             raw=True,
+            **QUIET_IN,
         )
-        self._out = node.create_publisher(
-            JointTrajectory,
-            "~/trajectory_out",
-            DEPTH,
-            event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
-        )
+        self._out = node.create_publisher(JointTrajectory, "~/trajectory_out", DEPTH, **QUIET_OUT)
 
     def poll(self) -> None:
         """Forward the trajectories that have been filled; to be called periodically."""
@@ -92,8 +84,11 @@ class TrajectoryEffort:
         Raises:
             RobotDynamicsError: there is no robot, or this is not one of its motions.
         """
-        if remark := self._filler()(trajectory):
-            self._note(remark)
+        self._note(self._filler()(trajectory))
+
+    def _note(self, remark: str) -> None:
+        if remark:
+            self._tally.note("trajectory_in", "limited", remark)
 
     def _on_trajectory(self, data: bytes) -> None:
         try:
@@ -103,7 +98,7 @@ class TrajectoryEffort:
                 )
             fill, robot = self._filler(), self._robot()
         except RobotDynamicsError as error:
-            self._refuse("trajectory_in", error)
+            self._tally.refuse("trajectory_in", error)
             return
 
         def filled() -> tuple[bytes, str] | RobotDynamicsError:
@@ -125,11 +120,10 @@ class TrajectoryEffort:
                     "it again",
                 )
             if isinstance(result, RobotDynamicsError):
-                self._refuse("trajectory_in", result)
+                self._tally.refuse("trajectory_in", result)
                 return
             message, remark = result
-            if remark:
-                self._note(remark)
+            self._note(remark)
             publish(self._out, message)
 
         self._beside.add(filled, send)

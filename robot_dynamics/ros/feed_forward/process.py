@@ -69,7 +69,8 @@ class Draft:
         return isinstance(self.source, str)
 
     def spec(self) -> ModelSpec:
-        """What the model is built from.
+        """What the model is built from, with those payloads and links with wrenches that the robot
+        has.
 
         Raises:
             DescriptionError: the text does not describe a robot.
@@ -77,7 +78,9 @@ class Draft:
         mechanism = self.source
         if isinstance(mechanism, str):
             mechanism = load_urdf_text(mechanism)
-        return ModelSpec.of(mechanism, self.settings, self.payloads, self.wrench_links)
+        links = {link.name for link in mechanism.links}
+        carried = {link: each for link, each in self.payloads.items() if link in links}
+        return ModelSpec(mechanism, self.settings, carried, self.wrench_links & links)
 
 
 class BuildProcess:

@@ -42,26 +42,6 @@ class ModelSpec:
     wrench_links: frozenset[str] = frozenset()
     """Links on which wrenches may act"""
 
-    @classmethod
-    def of(
-        cls,
-        mechanism: Mechanism,
-        settings: Settings,
-        payloads: Mapping[str, Inertial],
-        wrench_links: frozenset[str],
-    ) -> ModelSpec:
-        """A spec with only those payloads and links that exist in the mechanism.
-
-        Args:
-            mechanism: the robot.
-            settings: the settings.
-            payloads: by link.
-            wrench_links: links on which wrenches may act.
-        """
-        links = {link.name for link in mechanism.links}
-        carried = {k: each for k, each in payloads.items() if k in links}
-        return cls(mechanism, settings, carried, wrench_links & links)
-
     @property
     def moved(self) -> bool:
         """Does something else move the base?"""
