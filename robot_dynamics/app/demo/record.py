@@ -57,19 +57,13 @@ def progress(path: Path) -> tuple[float | None, int]:
     """
     if not path.exists():
         return None, 0
-    with path.open() as file:
-        file.readline()
-        first = next((line for line in file if line.split(",", 2)[1:2] == ["1"]), None)
-        if first is None:
-            return None, 0
-        file.seek(max(0, path.stat().st_size - 10 * len(first)))
-        lines = file.read().split("\n")
-    # the last line may be incomplete, and the first one cut off
-    whole = [line.split(",", 3) for line in lines[1:-1] if line]
-    if not whole:
-        return 0.0, 0
-    time, _, missed, _ = whole[-1]
-    return float(time) - float(first.split(",", 1)[0]), int(missed)
+    lines = path.read_text().split("\n")[1:-1]  # the last line may be incomplete
+    rows = [line.split(",", 3) for line in lines]
+    moved = [row for row in rows if row[1] == "1"]
+    if not moved:
+        return None, 0
+    time, _, missed, _ = moved[-1]
+    return float(time) - float(moved[0][0]), int(missed)
 
 
 def read(path: Path, label: str, subject: Subject) -> Track:
