@@ -71,17 +71,6 @@ class Range:
         half = max(1.06 * (self.upper - self.lower), turned) / 2
         return middle - half, middle + half
 
-    def state(self, place: float) -> str:
-        """The kind of a position: torques, singular, or beyond.
-
-        Args:
-            place: rad or m.
-        """
-        if not self.lower <= place <= self.upper:
-            return "beyond"
-        inside = any(a <= place <= b for a, b in self.without_torque)
-        return "singular" if inside else "torques"
-
 
 @dataclass(frozen=True, eq=False)
 class Map:

@@ -15,8 +15,8 @@ from .ranges import Map, Range
 
 WIDE = 48
 """The width of a strip in characters"""
-MARKS = {"torques": "█", "singular": "▒", "beyond": "·"}
-SAID = "█ torques  ▒ too near a singularity  · beyond it, or out of reach"
+TORQUES, SINGULAR, BEYOND = "█", "▒", "·"
+SAID = f"{TORQUES} torques  {SINGULAR} too near a singularity  {BEYOND} beyond it, or out of reach"
 
 
 def strip(each: Range) -> str:
@@ -25,8 +25,10 @@ def strip(each: Range) -> str:
     edges = np.linspace(low, high, WIDE + 1)
     cells = []
     for a, b in pairwise(edges):
-        gap = any(start <= b and end >= a for start, end in each.without_torque)
-        cells.append(MARKS["singular" if gap else each.state((a + b) / 2)])
+        if any(start <= b and end >= a for start, end in each.without_torque):
+            cells.append(SINGULAR)
+        else:
+            cells.append(TORQUES if each.lower <= (a + b) / 2 <= each.upper else BEYOND)
     return f"{each.name}: {low:.4g} {''.join(cells)} {high:.4g} {each.unit}"
 
 
