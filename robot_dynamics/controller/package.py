@@ -204,7 +204,6 @@ def _context(request: Request, found: Programs, links: Sequence[str]) -> dict[st
     steps = [step for each in kernels.values() for step in each.program.instructions]
     loads = [load for each in found.parameters for load in each.loads if load.rows]
     joints = {name: mechanism.joint(name) for name in {*found.joints, *found.motors}}
-    limits = {name: each.limits for name, each in joints.items()}
     return {
         **vars(found),
         "about": request.about,
@@ -229,7 +228,8 @@ def _context(request: Request, found: Programs, links: Sequence[str]) -> dict[st
         "uses_sign": any(step[0] == "sign" for step in steps),
         "memory": found.closure.memory if found.closure else (),
         "gravity": [float(x) for x in mechanism.gravity],
-        "effort_limits": [_limit(limits[name]) for name in found.motors],
+        # as for the node, None and zero are no limits
+        "effort_limits": [float(joints[name].ends.effort or math.inf) for name in found.motors],
         "turns_forever": [int(joints[name].type == "continuous") for name in found.joints],
         "version": version(),
     }
@@ -240,12 +240,6 @@ def _kinds(kernels: dict[str, Kernel], prefix: str) -> dict[str, Any]:
     names = ("rigid", "closing", "friction", "friction_smoothed")
     terms = [(term, kernels[prefix + term]) for term in RIGID if prefix + term in kernels]
     return {name: kernels.get(prefix + name) for name in names} | {"of_terms": terms}
-
-
-def _limit(limits: Any) -> float:
-    """The effort limit, interpreted as the node does: None or zero is no limit."""
-    effort = None if limits is None else limits.effort
-    return float(effort) if effort else math.inf
 
 
 @cache

@@ -172,8 +172,7 @@ def record(
     # currents are averaged over one period, half before and half after the state
     tau[1:] = (tau[1:] + tau[:-1]) / 2
     rng = np.random.default_rng(SEED)
-    limits = [robot.joint(name).limits for name in robot.joint_names]
-    scale = np.array([limit.effort if limit and limit.effort else 0.0 for limit in limits])
+    scale = np.array([robot.joint(name).ends.effort or 0.0 for name in robot.joint_names])
     q = ENCODER * np.round(q / ENCODER)
     qd += RATE_NOISE * rng.normal(size=qd.shape)
     tau += TORQUE_NOISE * scale * rng.normal(size=tau.shape)

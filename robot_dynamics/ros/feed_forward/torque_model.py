@@ -291,11 +291,8 @@ class Model:
 
     def _rate_limits(self, settings: Settings) -> Floats:
         """Velocity limits (k,), rad/s or m/s; NaN if unknown."""
-        rates = np.full(len(self.read), math.nan)
-        for k, name in enumerate(self.read):
-            said = self.spec.mechanism.joint(name).limits
-            if said is not None and said.velocity:
-                rates[k] = said.velocity
+        joint = self.spec.mechanism.joint
+        rates = np.array([float(joint(name).ends.velocity or math.nan) for name in self.read])
         stated = _one_each("velocity_limits", settings.velocity_limits, self.joints)
         if stated is not None:
             rates[: len(stated)] = stated
@@ -309,11 +306,8 @@ class Model:
         apply.
         """
         mechanism, actuated = self.spec.mechanism, self.dynamics.actuated_names
-        efforts = {name: mechanism.joint(name).limits for name in actuated}
-        known = {
-            name: math.inf if limits is None or limits.effort is None else float(limits.effort)
-            for name, limits in efforts.items()
-        }
+        efforts = {name: mechanism.joint(name).ends.effort for name in actuated}
+        known = {name: math.inf if x is None else float(x) for name, x in efforts.items()}
         if self.spec.settings.side == "joint":
             return np.array([known[name] for name in joints])
         gears = self._gears
