@@ -269,8 +269,8 @@ class FeedForwardNode(Managed):
             # not scan them between two states
             gc.freeze()
         self._torques.fit(model.outputs, are_joints=model.spec.settings.side == "joint")
-        formulation = model.spec.settings.formulation
-        self.say(f"{model.name}: {formulation} torques for {listed(model.outputs)}")
+        robot, formulation = model.spec.mechanism.name, model.spec.settings.formulation
+        self.say(f"{robot}: {formulation} torques for {listed(model.outputs)}")
         if (remark := unlimited(model)) != self._remark:
             self._remark = remark
             if remark:

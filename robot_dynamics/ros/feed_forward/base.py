@@ -12,6 +12,7 @@ which is sufficient to compute the torques. Only one source is used at a time.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,6 @@ class Base:
         self._frame = ""
         self._rates: Derivative | None = None
         self._stamps = {IMU: Stamps(), MOTION: Stamps()}
-        self._mounted: tuple[str, Mechanism, tuple[float, ...], Pose] | None = None
         self._has_gravity, self._gravity = True, 0.0
 
     # Input
@@ -154,12 +154,7 @@ class Base:
                 f"header.frame_id is {shown(frame)}, that of the previous message was "
                 f"{shown(self._frame)}, and base_imu_pose is for one sensor only",
             )
-        known = self._mounted
-        if known and known[:3] == (frame, mechanism, pose):
-            return known[3]
-        place = Pose.from_xyz_rpy(np.array(pose[:3]), np.array(pose[3:])) if pose else None
-        self._mounted = (frame, mechanism, pose, place or on_base(frame, mechanism))
-        return self._mounted[3]
+        return _mounted(frame, mechanism, pose)
 
     def _spinning(
         self, turning: Floats, time: int, settings: Settings, *, has_stamp: bool
@@ -183,14 +178,6 @@ class Base:
     def _age(self, now: int) -> float:
         """The age of the newest motion, s."""
         return (now - self.time) / SECOND if self.source else math.inf
-
-    def age(self, now: int) -> str:
-        """The age of the newest motion as text, s, or "never" if there is none.
-
-        Args:
-            now: the clock, ns.
-        """
-        return f"{self._age(now):.3f}" if self.source else "never"
 
     def problem(self, settings: Settings, now: int) -> str:
         """Why there is no usable motion of the base; empty if there is one.
@@ -246,6 +233,14 @@ class Base:
         """Set the model's base to rest in its last known attitude."""
         if model.moved:
             model.base = self.still(model)
+
+
+@lru_cache(maxsize=1)
+def _mounted(frame: str, mechanism: Mechanism, pose: tuple[float, ...]) -> Pose:
+    """The pose of a sensor in the base's frame: as set, or that of the link it is named after."""
+    if pose:
+        return Pose.from_xyz_rpy(np.array(pose[:3]), np.array(pose[3:]))
+    return on_base(frame, mechanism)
 
 
 def _has_gravity(model: Model) -> bool:

@@ -236,7 +236,7 @@ def base(controller: FeedForward, now: int) -> tuple[dict[str, str], list[str]]:
     known = controller.base
     values = {
         "base motion from": f"~/{known.source}" if known.source else "",
-        "base motion age (s)": known.age(now),
+        "base motion age (s)": _age(known.time if known.source else None, now),
     }
     if known.late is not None:
         values["derived angular acceleration is delayed by (s)"] = f"{known.late:.4f}"

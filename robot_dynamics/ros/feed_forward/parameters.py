@@ -14,7 +14,7 @@ from ...errors import InputError, wrong
 from ...formulations import FORMULATIONS
 from ...formulations.equations import TERMS
 from ...mechanism.transform import ROTOR_MODELS
-from .parameter_table import checked, flag, markdown, names, number, numbers, rows, text
+from .parameter_table import checked, flag, names, number, numbers, rows, text
 
 SIDES = ("joint", "drive", "gear")
 
@@ -371,8 +371,3 @@ BY_NAME = {row.name: row for row in PARAMETERS}
 
 AT_ONCE = frozenset(row.name for row in PARAMETERS if row.at_once)
 """Parameters that take effect without a new model"""
-
-
-def table() -> str:
-    """The parameters as a Markdown table, for the manual."""
-    return markdown(PARAMETERS)

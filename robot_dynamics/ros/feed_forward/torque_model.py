@@ -134,7 +134,6 @@ class Model:
 
         column = {name: k for k, name in enumerate(names)}
         self._read = np.array([column[name] for name in self.read], dtype=np.intp)
-        self._in_order = self.read == names
         self._driven = np.array([column[name] for name in self.joints], dtype=np.intp)
         actuated = self.dynamics.actuated_names
         driving = len(self._driving)
@@ -348,11 +347,6 @@ class Model:
         columns = [mechanism.joint_names.index(name) for name in self.dynamics.actuated_names]
         return gear_matrix(mechanism)[:, columns]
 
-    @property
-    def name(self) -> str:
-        """The robot's name."""
-        return self.spec.mechanism.name
-
     def is_the_robot_of(self, other: Model) -> bool:
         """Do commands, states and torques have the same meaning for both models?
 
@@ -378,10 +372,7 @@ class Model:
         Raises:
             ClosureError: the readings belong to no configuration of the mechanism.
         """
-        if self.sensors is None:
-            return q, qd
-        if self._in_order:
-            return self.sensors.corrected(q, qd)
+        assert self.sensors is not None
         self._q[self._read], self._qd[self._read] = q, qd
         q, qd = self.sensors.corrected(self._q, self._qd)
         return q[self._read], qd[self._read]
