@@ -89,13 +89,14 @@ class Commands:
             "derive": derived,
         }
         motion = read(
-            message if model.followers is None else model.followers.left_out(message),
+            message,
             model.joints,
             model.periodic,
             now=now,
             whole_state=not settings.measured or model.feedback is not None,
             missing=missing[settings.missing_accelerations],
             limits=CommandLimits.of(settings, model),
+            followers=model.followers,
         )
         self._rates = rates
         if is_state and stamp:

@@ -64,22 +64,21 @@ def fill(
     for k, point in enumerate(message.points):
         if len(point.effort):
             raise RefusedError("effort", f"point {k} has effort already, expected none")
-    told = message
-    if model.followers is not None:
-        if absent := [name for name in model.followers.names if name not in message.joint_names]:
-            raise RefusedError(
-                "missing joint",
-                f"missing {listed(absent)} in joint_names: efforts are computed for all motors",
-            )
-        told = model.followers.left_out(message)
+    followers = () if model.followers is None else model.followers.names
+    if absent := [name for name in followers if name not in message.joint_names]:
+        raise RefusedError(
+            "missing joint",
+            f"missing {listed(absent)} in joint_names: efforts are computed for all motors",
+        )
     course = motions.read(
-        told,
+        message,
         model.joints,
         model.periodic,
         now=now,
         whole_state=False,
         missing=None,
         limits=limits,
+        followers=model.followers,
         always_a_course=True,
     )
     assert isinstance(course, Course)

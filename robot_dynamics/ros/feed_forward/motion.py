@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...errors import TrajectoryError, listed
 from ...motion.trajectory import Trajectory, Waypoints
 from ...scalar import Floats
+from .followers import DERIVATIVES, Followers
 from .joint_states import places
 from .limits import NO_LIMITS, CommandLimits
 from .refusal import RefusedError
@@ -148,6 +149,7 @@ def read(
     whole_state: bool,
     missing: Missing | None,
     limits: CommandLimits = NO_LIMITS,
+    followers: Followers | None = None,
     always_a_course: bool = False,
 ) -> Motion:
     """The motion that a JointTrajectory message commands.
@@ -163,6 +165,7 @@ def read(
         whole_state: must a single point also have q and qd?
         missing: supplies the accelerations that a single point lacks; None: it is refused.
         limits: the limits of rates and accelerations.
+        followers: further motors that it may have, whose values must agree.
         always_a_course: is a single point always a trajectory?
 
     Raises:
@@ -170,8 +173,9 @@ def read(
             or the motion exceeds the limits.
     """
     names = list(message.joint_names)
-    order = places(names, joints, "joint_names")
-    if unknown := [name for name in names if name not in joints]:
+    present = [] if followers is None else [name for name in followers.names if name in names]
+    order = places(names, [*joints, *present], "joint_names")
+    if unknown := [name for name in names if name not in joints and name not in present]:
         raise RefusedError(
             "unknown joint",
             f"unknown joint {listed(map(repr, unknown))} in joint_names, expected {listed(joints)}",
@@ -184,6 +188,9 @@ def read(
             "too many points", f"there are {count} points, expected at most {MOST_POINTS}"
         )
     points = _points(message.points, order)
+    if followers is not None and present:
+        followers.check(present, points.values, points.has)
+        points = replace(points, values=points.values[..., : len(joints)])
     stamp = stamped(message.header)
     if not (always_a_course or is_course(message)):
         # a stamp ahead of the clock must not extend its life
@@ -202,18 +209,15 @@ def is_course(message: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """The points of a message: times (m,) in s, values (m, n), and for each field which points (m,)
-    have it."""
+    """The points of a message."""
 
     times: Floats
-    values: dict[str, Floats]
-    has: dict[str, NDArray[np.bool_]]
+    """(m,) s"""
+    values: Floats
+    """(3, m, n) positions, velocities and accelerations; zero where there are none"""
+    has: NDArray[np.bool_]
+    """(3, m) which of them each point has"""
 
-    def first(self, what: str) -> Floats | None:
-        return self.values[what][0] if self.has[what][0] else None
-
-
-_CARRIED = ("positions", "velocities", "accelerations")
 
 _BLOCK = 1000
 """Number of points that are read together, few enough for the processor's cache"""
@@ -222,15 +226,14 @@ _BLOCK = 1000
 def _points(points: Sequence[Any], order: NDArray[np.intp]) -> _Points:
     m, n = len(points), len(order)
     times = np.empty(m)
-    values = {what: np.empty((m, n)) for what in _CARRIED}
-    has = {what: np.empty(m, dtype=bool) for what in _CARRIED}
+    values, has = np.empty((3, m, n)), np.empty((3, m), dtype=bool)
     for k in range(0, m, _BLOCK):
         block = slice(k, k + _BLOCK)
         part = points[block]
         times[block] = _times(part, k)
-        for what in _CARRIED:
-            column, has[what][block] = _column(what, list(map(attrgetter(what), part)), n, k)
-            values[what][block] = column[:, order]
+        for i, what in enumerate(DERIVATIVES):
+            column, has[i, block] = _column(what, list(map(attrgetter(what), part)), n, k)
+            values[i, block] = column[:, order]
     return _Points(times, values, has)
 
 
@@ -282,7 +285,10 @@ def _setpoint(
     missing: Missing | None,
     limits: CommandLimits,
 ) -> Setpoint:
-    q, qd, qdd = map(points.first, _CARRIED)
+    q, qd, qdd = (
+        first if has else None
+        for first, has in zip(points.values[:, 0], points.has[:, 0], strict=True)
+    )
     if qdd is None:
         if missing is None:
             raise RefusedError(
@@ -311,9 +317,9 @@ def _course(
     periodic: NDArray[np.bool_],
     limits: CommandLimits,
 ) -> Course:
-    has = points.has
-    if not has["positions"].all():
-        k = int(np.argmin(has["positions"]))
+    has_q, has_qd, has_qdd = points.has
+    if not has_q.all():
+        k = int(np.argmin(has_q))
         raise RefusedError("no positions", f"point {k} carries no positions")
     if points.times[0] < 0:
         raise RefusedError(
@@ -321,18 +327,10 @@ def _course(
             f"time_from_start of point 0 is {points.times[0]} s, expected 0 or more",
         )
     # accelerations without rates are ignored
-    carries = 1 + has["velocities"] + (has["velocities"] & has["accelerations"])
+    carries = 1 + has_qd + (has_qd & has_qdd)
+    q, qd, qdd = points.values
     try:
-        values = points.values
-        trajectory = Trajectory(
-            Waypoints(
-                points.times,
-                values["positions"],
-                values["velocities"],
-                values["accelerations"],
-                carries,
-            )
-        )
+        trajectory = Trajectory(Waypoints(points.times, q, qd, qdd, carries))
     except TrajectoryError as error:
         raise RefusedError("wrong times", str(error)) from None
     late = (now - stamp) / SECOND - trajectory.end
