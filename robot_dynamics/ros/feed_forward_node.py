@@ -155,7 +155,7 @@ class FeedForwardNode(Managed):
                 )
             )
         elif self._changes.heard:
-            self._changes.describe_as_heard()
+            self._changes.builder.describe(self._changes.heard)
         else:
             topic = self.resolve_topic_name("robot_description")
             self.say(
@@ -345,10 +345,10 @@ class FeedForwardNode(Managed):
         self._reported = steady.monotonic()
         report = self._diagnosis.report(
             self.controller,
-            self._changes.busy,
+            self._changes.builder.busy,
             self._now(),
             self._reported,
-            description_refused=self._changes.description_refused,
+            description_refused=self._changes.builder.refused_description,
             state=self.state,
             blocked=self._torques.blocked,
             topic=self._torques.topic,

@@ -42,6 +42,7 @@ class RobotChanges:
 
     Attributes:
         heard: the newest text on `robot_description`, valid or not.
+        builder: the queue of changes.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class RobotChanges:
         self.heard = ""
         self._node, self._requests, self._controller = node, requests, controller
         self._adopt, self._say, self._warn = adopt, say, warn
-        self._builder = Builder(controller.settings, warn)
+        self.builder = Builder(controller.settings, warn)
         self._committing = False
         node.add_on_set_parameters_callback(self._check_parameters)
         node.add_post_set_parameters_callback(self._take_parameters)
@@ -76,21 +77,17 @@ class RobotChanges:
                 raise RefusedError("locked", "the current robot is kept (lock_description)")
             self.heard = message.data
             if configured:
-                self._builder.describe(message.data)
-
-    def describe_as_heard(self) -> None:
-        """Build the robot of the newest text."""
-        self._builder.describe(self.heard)
+                self.builder.describe(message.data)
 
     def carry(self, message: InertiaStamped) -> None:
         """Handle an InertiaStamped, a payload on a link."""
         with self._controller.tally.refusing("payload"):
-            self._builder.carry(*payload.read(message), self._controller.model)
+            self.builder.carry(*payload.read(message), self._controller.model)
 
     def push(self, link: str) -> None:
         """Build a model with wrenches on a link."""
         with self._controller.tally.refusing("wrench"):
-            if self._builder.push(link):
+            if self.builder.push(link):
                 self._say(
                     f"a wrench on {shown(link)}: it acts as soon as its equations are compiled"
                 )
@@ -101,7 +98,7 @@ class RobotChanges:
         wanted = values(parameters)
         if not set(wanted) <= AT_ONCE and not any(BY_NAME[name].read_only for name in wanted):
             try:
-                self._builder.set(wanted, (parameters, answer))
+                self.builder.set(wanted, (parameters, answer))
                 return
             except RefusedError as error:
                 answer(refused(error))
@@ -120,7 +117,7 @@ class RobotChanges:
         """Check whether these values are acceptable."""
         wanted = values(parameters)
         try:
-            self._builder.settings.changed(wanted)
+            self.builder.settings.changed(wanted)
         except InputError as error:
             return refused(error)
         if not set(wanted) <= AT_ONCE and not self._committing:
@@ -132,8 +129,8 @@ class RobotChanges:
 
     def _take_parameters(self, parameters: list[Parameter]) -> None:
         if not self._committing:
-            self._builder.take(values(parameters))
-            self._controller.settings = self._builder.settings
+            self.builder.take(values(parameters))
+            self._controller.settings = self.builder.settings
 
     # Results
 
@@ -141,18 +138,8 @@ class RobotChanges:
         """Start requested changes, and adopt finished ones."""
         for parameters, answer in self._requests.taken():
             self._set_on_request(parameters, answer)
-        while (outcome := self._builder.poll(self._controller.model)) is not None:
+        while (outcome := self.builder.poll(self._controller.model)) is not None:
             self._on_outcome(outcome)
-
-    @property
-    def busy(self) -> bool:
-        """Is a change being built or waiting?"""
-        return self._builder.busy
-
-    @property
-    def description_refused(self) -> bool:
-        """Was the newest description refused?"""
-        return self._builder.refused_description
 
     def clear(self, reason: str) -> None:
         """Discard all changes that are not in effect yet, and refuse their requests.
@@ -160,11 +147,11 @@ class RobotChanges:
         Args:
             reason: the reason in the responses.
         """
-        self._dropped(self._builder.clear(), reason)
+        self._dropped(self.builder.clear(), reason)
 
     def close(self) -> None:
         """Discard all changes, as the node ends, and stay until the responses are sent."""
-        dropped = self._builder.close()
+        dropped = self.builder.close()
         self._dropped(dropped, "the node is shutting down")
         waiting = [answer for _, answer in self._requests.taken()]
         for answer in waiting:
@@ -186,7 +173,7 @@ class RobotChanges:
             tally.refuse("description", outcome.still_refused)
         if error is not None:
             tally.refuse(change.kind, error)
-            self._builder.reject(outcome)
+            self.builder.reject(outcome)
         if change.kind != "parameters":
             if error is None:
                 self._accept(outcome)
@@ -206,8 +193,8 @@ class RobotChanges:
 
     def _accept(self, outcome: Outcome) -> None:
         old: Any = self._controller.model
-        self._builder.accept(outcome, old)
-        self._controller.settings = self._builder.settings
+        self.builder.accept(outcome, old)
+        self._controller.settings = self.builder.settings
         if outcome.model is None:
             return
         self._adopt(outcome.model)
