@@ -11,6 +11,8 @@ are polled ten times a second instead of being checked for every message.
 from __future__ import annotations
 
 import math
+import os
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +25,6 @@ from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallba
 from rclpy.node import Node
 
 from ..errors import RobotDynamicsError, one_line, shown
-from .console import console_takes_a_line
 from .idle_group import IdleGroup, PolledGroup
 from .publishing import LINE
 
@@ -238,14 +239,27 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
 
     def say(self, text: str) -> None:
         """Log information."""
-        if console_takes_a_line():
+        if _console_takes_a_line():
             self.get_logger().info(one_line(text, LINE))
 
     def warn(self, text: object) -> None:
         """Log a warning."""
-        if console_takes_a_line():
+        if _console_takes_a_line():
             self.get_logger().warning(one_line(text, LINE))
 
     def _fail(self, text: str) -> None:
-        if console_takes_a_line():
+        if _console_takes_a_line():
             self.get_logger().error(f"{self.state}: {one_line(text)}")
+
+
+def _console_takes_a_line() -> bool:
+    """Can a line be written to the console without blocking on its reader?
+
+    rclpy holds the GIL while it writes: a pipe that nobody reads, or a paused terminal, would stop
+    the control loop, and the watchdog's thread with it.
+    """
+    descriptor = 1 if os.environ.get("RCUTILS_LOGGING_USE_STDOUT") == "1" else 2
+    try:
+        return bool(select.select([], [descriptor], [], 0.0)[1])
+    except (OSError, ValueError):  # closed: the text is lost, and nothing blocks
+        return True
