@@ -15,7 +15,7 @@ import numpy as np
 from ...scalar import Floats
 from .base import Base
 from .joint_states import all_finite
-from .limits import IMPLAUSIBLE, check_added, check_torques
+from .limits import check_added, check_torques
 from .motion import Desired
 from .parameters import Settings
 from .states import States
@@ -59,7 +59,7 @@ class ControlLaw:
         self._base.move(model, settings, now)
         torques = model(q, qd, desired.qdd)
         largest = settings.max_acceleration
-        if largest and not model.is_slow(qd, IMPLAUSIBLE, largest) and all_finite(torques):
+        if largest and not model.is_slow(qd, largest) and all_finite(torques):
             check_torques(model, largest, q, qd, desired.qdd, torques)
         if self._wrenches.on:
             torques = torques + self._wrenches.torques(model, q, now, settings)

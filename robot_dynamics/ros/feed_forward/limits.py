@@ -19,9 +19,6 @@ from .torque_model import Model
 OVERSHOOT = 1.1
 """Factor on the velocity limit: splines through points at the limit slightly exceed it"""
 
-IMPLAUSIBLE = 2.0
-"""Factor on the velocity limit: no real motion is so fast, so such a reading is not trusted"""
-
 
 @dataclass(frozen=True, eq=False)
 class CommandLimits:
@@ -96,7 +93,7 @@ def check_torques(
     Raises:
         RefusedError: the torques exceed this bound.
     """
-    fastest = model.fastest(IMPLAUSIBLE, largest)
+    fastest = model.fastest(largest)
     if not (np.abs(qd) > fastest).any():
         return
     n, still = len(model.joints), np.zeros_like(qd)

@@ -26,6 +26,9 @@ from .sensors import Sensors
 ENDLESS = 1e150
 """N·m or N: no torque reaches this"""
 
+IMPLAUSIBLE = 2.0
+"""Factor on the velocity limit: no real motion is so fast, so such a reading is not trusted"""
+
 WITHIN = 1.0 - 1e-9
 """Bound on the norm of torques relative to their limits: below it, no torque exceeds its limit
 despite rounding errors"""
@@ -121,7 +124,7 @@ class Model:
         self._shares = (1.0 / np.clip(self.limits, 1.0 / ENDLESS, ENDLESS)).tolist()
         self._rates = self._rate_limits(settings)
         self.rates = np.where(np.isnan(self._rates), math.inf, self._rates)
-        self._fastest = ((math.nan, math.nan), self.rates, 0.0)
+        self._fastest = (math.nan, self.rates, 0.0)
         self.periodic = np.array(
             [mechanism.joint(name).type == "continuous" for name in self.joints], dtype=bool
         )
@@ -514,28 +517,27 @@ class Model:
         """
         return math.hypot(*map(mul, torques.tolist(), self._shares)) <= WITHIN
 
-    def fastest(self, times: float, acceleration: float) -> Floats:
+    def fastest(self, acceleration: float) -> Floats:
         """The largest plausible rates (k,) of `read`, rad/s or m/s.
 
         Args:
-            times: factor on the velocity limits.
             acceleration: rad/s² or m/s²; the square root of its value is used if there is no
-                limit.
+                velocity limit.
         """
-        if self._fastest[0] != (times, acceleration):
+        if self._fastest[0] != acceleration:
             unknown = np.isnan(self._rates)
-            rates = np.where(unknown, math.sqrt(acceleration), times * self._rates)
-            self._fastest = ((times, acceleration), rates, float(rates.min(initial=math.inf)))
+            rates = np.where(unknown, math.sqrt(acceleration), IMPLAUSIBLE * self._rates)
+            self._fastest = (acceleration, rates, float(rates.min(initial=math.inf)))
         return self._fastest[1]
 
-    def is_slow(self, qd: Floats, times: float, acceleration: float) -> bool:
+    def is_slow(self, qd: Floats, acceleration: float) -> bool:
         """Are rates surely within `fastest`? Their norm shows this at a fraction of the cost.
 
         Args:
             qd: (k,) rates of `read`, rad/s or m/s.
-            times, acceleration: as in `fastest`.
+            acceleration: as in `fastest`.
         """
-        self.fastest(times, acceleration)
+        self.fastest(acceleration)
         return math.hypot(*qd.tolist()) <= self._fastest[2]
 
     def required_torques(self, q: Floats, acceleration: float) -> Floats:
