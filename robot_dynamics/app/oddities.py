@@ -44,16 +44,13 @@ def _weighs_nothing(mechanism: Mechanism, link: Link) -> bool:
     same point, as in a universal joint or a wrist."""
     if not link.inertial.is_nothing:
         return False
-    if any(rotor.mount == link.name or _drives(rotor.ratios, link) for rotor in mechanism.rotors):
-        return False
+    for rotor in mechanism.rotors:
+        if rotor.mount == link.name or link.joint.name in dict(rotor.ratios):
+            return False
     after = [each for each in lumped(mechanism).links if each.parent == link.name]
     here = link.joint.tail.inverse()
     places = [here.translation - each.joint.origin.translation for each in after]
     return not after or any(float(np.linalg.norm(place)) > 1e-9 for place in places)
-
-
-def _drives(ratios: tuple[tuple[str, object], ...], link: Link) -> bool:
-    return any(name == link.joint.name for name, _ in ratios)
 
 
 def size(mechanism: Mechanism) -> float:
