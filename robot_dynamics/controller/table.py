@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -83,14 +84,7 @@ def table(request: Request, found: Programs, links: list[str]) -> list[Row]:
         mask = masks[i % len(masks)]
         smoothing = 0.3 if i % 2 else 0.0
         if (mask, smoothing) not in models:
-            models[mask, smoothing] = InverseDynamics(
-                request.mechanism,
-                request.formulation,
-                rotors=request.rotors,
-                terms=[term for j, term in enumerate(TERMS) if mask >> j & 1],
-                friction_smoothing=smoothing,
-                backend="python",  # for a handful of states, compiling would take longer
-            )
+            models[mask, smoothing] = _model(request, mask, friction_smoothing=smoothing)
         dynamics = models[mask, smoothing]
         link, payload = -1, _NOTHING
         if i % 4 == 3 and links:
@@ -109,6 +103,19 @@ def table(request: Request, found: Programs, links: list[str]) -> list[Row]:
     return rows
 
 
+def _model(request: Request, mask: int, **options: Any) -> InverseDynamics:
+    """The robot's dynamics with the terms of a mask; compiling would not pay for a few states."""
+    terms = [term for j, term in enumerate(TERMS) if mask >> j & 1]
+    return InverseDynamics(
+        request.mechanism,
+        request.formulation,
+        rotors=request.rotors,
+        terms=terms,
+        backend="python",
+        **options,
+    )
+
+
 def read_table(request: Request, rows: Sequence[Row]) -> list[ReadRow]:
     """The first rows again, as read by the robot's sensors; empty for a robot without sensors or
     loops.
@@ -125,15 +132,7 @@ def read_table(request: Request, rows: Sequence[Row]) -> list[ReadRow]:
     assert plain is not None
     found = []
     for row in rows[:READ_ROWS]:
-        terms = [term for j, term in enumerate(TERMS) if row.terms >> j & 1]
-        model = InverseDynamics(
-            mechanism,
-            request.formulation,
-            rotors=request.rotors,
-            terms=terms,
-            sensed=True,
-            backend="python",
-        )
+        model = _model(request, row.terms, sensed=True)
         state = plain.forward_kinematics(row.q, row.qd)
         k = len(model.joint_names)
         # rates have another magnitude, and need not be consistent with the loops
