@@ -72,9 +72,7 @@ class FeedForwardNode(Managed):
         warnings.showwarning = lambda message, *_: self.warn(message)
         self._settings = settings = declare(self, Settings, self.warn)
         self.controller = FeedForward(settings, self.warn)
-        self._changes = RobotChanges(
-            self, self._requests, self.controller, self._adopt, self.say, self.warn
-        )
+        self._changes = RobotChanges(self, self._requests, self.controller, self._adopt)
         self._had_a_robot, self._remark = False, ""
 
         # messages that arrive at the control loop's rate

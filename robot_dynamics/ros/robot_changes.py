@@ -11,7 +11,6 @@ from typing import Any
 from geometry_msgs.msg import InertiaStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import ParameterException
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_msgs.msg import String
 
@@ -23,6 +22,7 @@ from .feed_forward.controller import FeedForward
 from .feed_forward.parameters import AT_ONCE, BY_NAME
 from .feed_forward.refusal import RefusedError
 from .feed_forward.torque_model import Model
+from .managed import Managed
 from .parameter_requests import Answer, ParameterRequests, refused
 
 SENDING = 0.2
@@ -34,11 +34,10 @@ class RobotChanges:
     """Requests for changes, and their results.
 
     Args:
-        node: the node whose parameters are set.
+        node: the node whose parameters are set, and whose log has the results.
         requests: the parameter requests.
         controller: receives accepted settings and notes of refusals.
         adopt: called with a finished model.
-        say, warn: called with lines for the log.
 
     Attributes:
         heard: the newest text on `robot_description`, valid or not.
@@ -47,17 +46,15 @@ class RobotChanges:
 
     def __init__(
         self,
-        node: Node,
+        node: Managed,
         requests: ParameterRequests,
         controller: FeedForward,
         adopt: Callable[[Model], None],
-        say: Callable[[str], None],
-        warn: Callable[[str], None],
     ):
         self.heard = ""
         self._node, self._requests, self._controller = node, requests, controller
-        self._adopt, self._say, self._warn = adopt, say, warn
-        self.builder = Builder(controller.settings, warn)
+        self._adopt = adopt
+        self.builder = Builder(controller.settings, node.warn)
         self._committing = False
         node.add_on_set_parameters_callback(self._check_parameters)
         node.add_post_set_parameters_callback(self._take_parameters)
@@ -88,7 +85,7 @@ class RobotChanges:
         """Build a model with wrenches on a link."""
         with self._controller.tally.refusing("wrench"):
             if self.builder.push(link):
-                self._say(
+                self._node.say(
                     f"a wrench on {shown(link)}: it acts as soon as its equations are compiled"
                 )
 
@@ -201,4 +198,6 @@ class RobotChanges:
         if old is not None and outcome.change.kind not in ("payload", "wrench"):
             lost = set(old.spec.payloads) - set(outcome.model.spec.payloads)
             if lost:
-                self._warn(f"payload removed: the new robot has no link {listed(sorted(lost))}")
+                self._node.warn(
+                    f"payload removed: the new robot has no link {listed(sorted(lost))}"
+                )
