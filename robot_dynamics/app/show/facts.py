@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ...description.check import body
 from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
 from ...mechanism import Mechanism
@@ -139,7 +138,7 @@ def _tree(mechanism: Mechanism, found: dict[str, Any]) -> str:
             *_dh_tables(mechanism),
             ("Tree", _frames(mechanism)),
             ("Joints", _joints(found["motion"])),
-            ("Bodies", _bodies(mechanism)),
+            ("Bodies", _bodies(found["links"])),
             ("Rotors", rotor_rows(found["rotors"])),
             ("Loops", _loops(mechanism)),
         )
@@ -192,18 +191,17 @@ def _joints(motion: dict[str, Any]) -> Rows:
     return [[re.sub(r"^-(?=\d)", "−", cell) for cell in row] for row in rows]
 
 
-def _bodies(mechanism: Mechanism) -> Rows:
+def _bodies(links: dict[str, Any]) -> Rows:
     head = ["link", "mass, kg", "centre of mass, m", "Ixx Iyy Izz, kg·m²", "Ixy Ixz Iyz, kg·m²"]
     rows = [[*head, "possible"]]
-    for link in mechanism.links:
-        solid, I = link.inertial, link.inertial.inertia
-        if solid.is_nothing:
+    for name, link in links.items():
+        I = link["inertia"]
+        if not link["mass"] and not any(I.values()):
             continue
-        mixed = (I[0, 1], I[0, 2], I[1, 2])
-        center = _vector(solid.center_of_mass)
-        broken = any(body(solid, link.name))
-        numbers = [_number(float(solid.mass)), center, _vector(np.diag(I)), _vector(mixed)]
-        rows.append([link.name, *numbers, "no: see the checks" if broken else "yes"])
+        center, own = _vector(link["center_of_mass"]), _vector([I["ixx"], I["iyy"], I["izz"]])
+        mixed = _vector([I["ixy"], I["ixz"], I["iyz"]])
+        possible = "no: see the checks" if link["broken"] else "yes"
+        rows.append([name, _number(link["mass"]), center, own, mixed, possible])
     return rows
 
 

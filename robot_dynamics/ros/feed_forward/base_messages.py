@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,34 +28,9 @@ UNIT = 1e-3
 """How far the norm of a quaternion may differ from one"""
 
 
-class ImuReading(NamedTuple):
-    """The content of an Imu message: vectors (3,) on the base's axes."""
-
-    turning: Floats
-    """ω, rad/s"""
-    force: Floats | None
-    """a_s - g at the sensor, m/s²; None: not requested"""
-    up: Floats | None
-    """The world's z axis; None: not requested"""
-
-
-class PrescribedMotion(NamedTuple):
-    """The content of a MultiDOFJointTrajectory message: vectors (3,) on the axes of the frame in
-    which the base moves."""
-
-    rotation: Floats
-    """R (3, 3), from the base's axes to these"""
-    turning: Floats
-    """ω, rad/s"""
-    spinning: Floats
-    """α, rad/s²"""
-    pushing: Floats
-    """a, m/s², of the origin of the base's frame, without gravity"""
-
-
 def read_imu(
     message: Any, mount: Pose, gravity: float, *, by_force: bool, with_up: bool
-) -> ImuReading:
+) -> tuple[Floats, Floats | None, Floats | None]:
     """Decode an Imu message.
 
     A covariance that begins with -1 means that the quantity is not measured.
@@ -66,6 +41,10 @@ def read_imu(
         gravity: the magnitude of gravity, which an accelerometer's reading includes, m/s².
         by_force: is the accelerometer's reading requested?
         with_up: is the orientation requested?
+
+    Returns:
+        vectors (3,) on the base's axes: the angular velocity ω, rad/s; a_s - g at the sensor, m/s²,
+        and the world's z axis, None if not requested.
 
     Raises:
         RefusedError: a requested quantity is not measured, or its value is impossible.
@@ -99,7 +78,7 @@ def read_imu(
             )
         # the world's z on the sensor's axes, then on the base's
         up = R @ _rotation("orientation", message.orientation)[2]
-    return ImuReading(turning, force, up)
+    return turning, force, up
 
 
 def on_base(frame: str, mechanism: Mechanism) -> Pose:
@@ -124,13 +103,20 @@ def on_base(frame: str, mechanism: Mechanism) -> Pose:
     return fixed[frame]
 
 
-def read_motion(message: Any, mechanism: Mechanism, most_spin: float) -> PrescribedMotion:
+def read_motion(
+    message: Any, mechanism: Mechanism, most_spin: float
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Decode a MultiDOFJointTrajectory of one joint and one point.
 
     Args:
         message: the MultiDOFJointTrajectory.
         mechanism: the robot.
         most_spin: the largest angular acceleration, rad/s².
+
+    Returns:
+        the rotation R (3, 3) from the base's axes to those of the frame in which it moves; and on
+        these axes (3,) ω, rad/s, α, rad/s², and a, m/s², of the origin of the base's frame, without
+        gravity.
 
     Raises:
         RefusedError: it is for another joint, or a value is impossible.
@@ -161,7 +147,7 @@ def read_motion(message: Any, mechanism: Mechanism, most_spin: float) -> Prescri
             f"{found} transforms, velocities and accelerations, expected one of each",
         )
     (pose,), (twist,), (acceleration,) = parts
-    return PrescribedMotion(
+    return (
         _rotation("rotation", pose.rotation),
         _vector("velocities.angular", twist.angular, FASTEST, "rad/s"),
         _vector("accelerations.angular", acceleration.angular, most_spin, "rad/s²"),
