@@ -79,17 +79,12 @@ class Merging:
         else:
             time = now
         q, qd = source.reader.read(message, fill)
-        values = self._values.copy()
+        # the reader has checked everything: nothing below is refused
         for row, field in enumerate((message.position, message.velocity, message.effort)):
             said = len(field) == len(message.name)
-            values[row, columns] = np.frombuffer(field)[source.places] if said else np.nan
-        values[:2, source.checked] = q, qd
-        self._values, self._times, self._received, self._known = (
-            values,
-            _with(self._times, columns, time),
-            _with(self._received, columns, now),
-            _with(self._known, columns, True),
-        )
+            self._values[row, columns] = np.frombuffer(field)[source.places] if said else np.nan
+        self._values[:2, source.checked] = q, qd
+        self._times[columns], self._received[columns], self._known[columns] = time, now, True
         self._sources[tuple(message.name)] = source
         if len(self._sources) > MOST_SOURCES:
             del self._sources[next(iter(self._sources))]
@@ -186,10 +181,3 @@ class _Source(NamedTuple):
     """Indices of the message's joints among all joints"""
     checked: NDArray[np.intp]
     """Indices of the joints that the reader reads among all joints"""
-
-
-def _with(values: NDArray[Any], places: NDArray[np.intp], new: Any) -> NDArray[Any]:
-    """A copy with new values at some indices."""
-    found: NDArray[Any] = values.copy()
-    found[places] = new
-    return found
