@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...description import load
-from ...description.files import find, writable
+from ...description.files import check_writable, find, writable
 from ...outputs import NULLABLE, NUMBER, ROBOT, TEXT, Kind, Output, record
 from ..plots import errors_over_time
 from ..tables import table
-from .demonstration import Stages, check_extras, check_output
+from .demonstration import Stages, check_extras
 from .managed import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced
 from .report import OUTPUT as DEMO
 from .robots import ROBOTS
@@ -61,7 +61,7 @@ def demonstrate(folder: Path) -> Output:
     Args:
         folder: the folder for the picture.
     """
-    check_output(folder)
+    check_writable(folder)
     check_extras()
     check_sourced()
     writable(folder)

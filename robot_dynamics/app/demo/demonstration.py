@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from ...description.files import find, writable
+from ...description.files import check_writable, find, writable
 from ...errors import BackendError, InputError, choices, wrong
 from ...outputs import Output
 from .bounds import bounds
@@ -46,7 +46,7 @@ def demonstrate(robot: str, folder: Path) -> Output:
     """
     if robot not in ROBOTS:
         raise wrong(InputError, "robot", robot, choices(ROBOTS))
-    check_output(folder)
+    check_writable(folder)
     check_extras()
     writable(folder)
     show = Stages(f"demo {robot}")
@@ -179,16 +179,6 @@ def _model(run: Run, description: str, scratch: Path) -> str:
     file = scratch / "model.yaml"
     file.write_text(yaml.safe_dump(robot))
     return str(file)
-
-
-def check_output(folder: Path) -> None:
-    """Check that the output can be a folder.
-
-    Raises:
-        InputError: it exists and is not a folder.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise wrong(InputError, "output", str(folder), "a folder")
 
 
 def check_extras() -> None:
