@@ -235,6 +235,22 @@ def wrong(error: type[_Error], name: str, value: object, expected: str) -> _Erro
     )
 
 
+def not_installed(name: str, role: str, install: str) -> BackendError:
+    """The error for a library or program that is missing.
+
+    Args:
+        name: its name.
+        role: what it does.
+        install: what `pip install` gets.
+    """
+    module = name.lower()
+    return BackendError(
+        f"{name}, which {role}, is missing: pip install {install}",
+        name=module,
+        expected=f"an installed {module}",
+    )
+
+
 def choices(names: Iterable[str]) -> str:
     """`one of a, b, c`, for the end of a message."""
     return "one of " + listed(names)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..description.files import writable
-from ..errors import BackendError, InputError, wrong
+from ..errors import BackendError, InputError, not_installed, wrong
 from ..scalar import Floats
 
 if TYPE_CHECKING:
@@ -59,11 +59,7 @@ def style() -> Iterator[None]:
     try:
         import matplotlib
     except ImportError:
-        raise BackendError(
-            "matplotlib, which draws the pictures, is missing: pip install matplotlib",
-            name="matplotlib",
-            expected="an installed matplotlib",
-        ) from None
+        raise not_installed("matplotlib", "draws the pictures", "matplotlib") from None
     except ValueError as error:  # MPLBACKEND, or a matplotlibrc
         raise BackendError(f"matplotlib does not start: {error}", name="matplotlib") from None
     with matplotlib.rc_context(STYLE):

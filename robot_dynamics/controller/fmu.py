@@ -18,7 +18,7 @@ from typing import Any
 
 from ..codegen import compiler
 from ..dynamics.export import write_files
-from ..errors import BackendError
+from ..errors import not_installed
 from ..mechanism import Mechanism
 from .package import SOURCES, checked_request, rendered, result
 
@@ -139,11 +139,7 @@ def _headers() -> Path:
         folder = Path(place) / "c-code"
         if all((folder / name).is_file() for name in HEADERS):
             return folder
-    raise BackendError(
-        "FMPy, which provides the FMI 3.0 headers, is missing: pip install 'robot_dynamics[fmu]'",
-        name="fmpy",
-        expected="an installed FMPy",
-    )
+    raise not_installed("FMPy", "provides the FMI 3.0 headers", "'robot_dynamics[fmu]'")
 
 
 def _platform() -> tuple[str, str]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import BackendError, DescriptionError, one_line, wrong
+from ..errors import DescriptionError, not_installed, one_line, wrong
 from .child_process import output
 from .files import read_text
 from .xml_text import MOST_TAGS
@@ -83,12 +83,8 @@ def library() -> Any:
     try:
         import mujoco
     except ImportError:
-        raise BackendError(
-            "MuJoCo, which reads MJCF and simulates robots, is missing: "
-            "pip install 'robot_dynamics[sim]'",
-            name="mujoco",
-            expected="an installed mujoco",
-        ) from None
+        role = "reads MJCF and simulates robots"
+        raise not_installed("MuJoCo", role, "'robot_dynamics[sim]'") from None
     return mujoco
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BackendError, RecordingError, choices, wrong
+from ..errors import RecordingError, choices, not_installed, wrong
 from . import truncated
 from .bombs import Unpacker, refuse_bomb
 from .joint_states import Block, decoded
@@ -39,11 +39,7 @@ def read(path: Path, topic: str | None = None) -> Recording:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
-        raise BackendError(
-            "rosbags, which reads bags, is missing: pip install 'robot_dynamics[identify]'",
-            name="rosbags",
-            expected="an installed rosbags",
-        ) from None
+        raise not_installed("rosbags", "reads bags", "'robot_dynamics[identify]'") from None
     refuse_bomb(path)
     raws: list[bytes] = []
     received: list[int] = []

@@ -20,7 +20,7 @@ import numpy as np
 from ..description.files import find, read_text
 from ..description.link_shapes import LinkShape, link_shapes
 from ..description.xml_text import parsed
-from ..errors import BackendError, DescriptionError, InputError, choices, wrong
+from ..errors import DescriptionError, InputError, choices, not_installed, wrong
 from ..mechanism import Mechanism
 from .recording import Floats
 
@@ -271,10 +271,10 @@ def bodies_apart(
             )
         return (), (*notes, "collisions not checked: no URDF with collision shapes")
     if find_spec("coal") is None:
-        words = "Coal, which finds collisions, is missing: pip install 'robot_dynamics[collisions]'"
+        absent = not_installed("Coal", "finds collisions", "'robot_dynamics[collisions]'")
         if table is not None or srdf is not None:
-            raise BackendError(words, name="coal", expected="an installed coal")
-        return (), (*notes, words)
+            raise absent
+        return (), (*notes, str(absent))
     solids: dict[str, list[_Solid]] = {}
     for shape in shapes:
         try:

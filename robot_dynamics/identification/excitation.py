@@ -22,7 +22,7 @@ import numpy as np
 
 from ..description import load
 from ..dynamics import InverseDynamics, base_parameters, inputs
-from ..errors import BackendError, InputError, wrong
+from ..errors import InputError, not_installed, wrong
 from ..mechanism import Mechanism
 from ..motion.fourier import FourierMotion, RestingSeries
 from ..motion.swing import Motion
@@ -462,12 +462,8 @@ def _search(
     try:
         from scipy.optimize import minimize
     except ImportError:
-        raise BackendError(
-            "SciPy, which searches for the motion, is missing: "
-            "pip install 'robot_dynamics[identify]'",
-            name="scipy",
-            expected="an installed scipy",
-        ) from None
+        role = "searches for the motion"
+        raise not_installed("SciPy", role, "'robot_dynamics[identify]'") from None
     n = len(design.reach)
     count = max(STATES, 8 * series.harmonics)
     # without the ends, where all joints are at rest

@@ -33,7 +33,15 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ..errors import BackendError, InputError, RecordingError, RobotDynamicsError, one_line, wrong
+from ..errors import (
+    BackendError,
+    InputError,
+    RecordingError,
+    RobotDynamicsError,
+    not_installed,
+    one_line,
+    wrong,
+)
 from .read import Source, name_of
 from .recording import Recording
 
@@ -284,12 +292,8 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         try:
             import distributed
         except ImportError:
-            raise BackendError(
-                "distributed, which --scheduler needs, is missing: "
-                "pip install 'robot_dynamics[fleet]'",
-                name="distributed",
-                expected="an installed distributed",
-            ) from None
+            role = "--scheduler needs"
+            raise not_installed("distributed", role, "'robot_dynamics[fleet]'") from None
         self._dask, self.address = distributed, address
         try:
             _check_address(distributed.comm, address)

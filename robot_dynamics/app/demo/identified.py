@@ -19,7 +19,7 @@ import yaml
 from ...description import load
 from ...description.files import find
 from ...dynamics import InverseDynamics
-from ...errors import BackendError
+from ...errors import not_installed
 from ...identification import identify
 from ...identification.excitation import ExcitingMotion, excite
 from ...identification.files import inertial_entry, save
@@ -200,11 +200,7 @@ def write_bag(
         from rosbags.rosbag2 import StoragePlugin, Writer
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
-        raise BackendError(
-            "rosbags, which writes bags, is missing: pip install 'robot_dynamics[identify]'",
-            name="rosbags",
-            expected="an installed rosbags",
-        ) from None
+        raise not_installed("rosbags", "writes bags", "'robot_dynamics[identify]'") from None
     store = get_typestore(Stores.LATEST)
     kind = store.types["sensor_msgs/msg/JointState"]
     header, stamp = store.types["std_msgs/msg/Header"], store.types["builtin_interfaces/msg/Time"]

@@ -30,7 +30,7 @@ import numpy as np
 from ...codegen import cache
 from ...controller import write_package
 from ...dynamics import InverseDynamics
-from ...errors import BackendError, listed
+from ...errors import BackendError, listed, not_installed
 from ...mechanism import Mechanism
 from ...scalar import Floats
 from ...simulation.physics import Simulation, mujoco
@@ -391,12 +391,7 @@ def built(robots: Sequence[ManagedRobot], say: Callable[[str], None]) -> None:
     if not done.is_dir():
         colcon = shutil.which("colcon") or str(Path(sys.executable).with_name("colcon"))
         if not Path(colcon).exists():
-            raise BackendError(
-                "colcon, which builds the controller, is missing: "
-                "pip install colcon-common-extensions",
-                name="colcon",
-                expected="an installed colcon",
-            )
+            raise not_installed("colcon", "builds the controller", "colcon-common-extensions")
         say("building the controller (a few minutes, once only)")
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(templates / HARDWARE, place / "src" / HARDWARE)
