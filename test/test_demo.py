@@ -547,6 +547,39 @@ def test_an_unknown_robot_and_a_bad_folder_are_refused(tmp_path):
         run("polar", output=file)
 
 
+def test_a_run_without_progress_ends_with_the_nodes_last_line(monkeypatch, tmp_path):
+    from robot_dynamics.app.demo import demonstration
+
+    class Silent:
+        namespace = "/demo"
+
+        def __init__(self, _folder):
+            self.lines = {}
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def start(self, name, *_):
+            self.lines[name] = f"I am {name}"
+
+        def check(self):
+            pass
+
+        def last_line(self, name):
+            return self.lines[name]
+
+    monkeypatch.setattr(demonstration, "Processes", Silent)
+    monkeypatch.setattr(demonstration, "DEADLINE", -1.0)
+    demo = ROBOTS["polar"]
+    for run in demo.runs:
+        last = "I am feed_forward" if run.feed_forward is not None else "at the start"
+        with pytest.raises(BackendError, match=f"no progress .*{last}$"):
+            demonstration._run(run, Subject.of(demo), tmp_path, lambda *_: None)
+
+
 # --- under a real controller manager ------------------------------------------------------------
 
 

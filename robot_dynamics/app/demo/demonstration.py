@@ -156,12 +156,11 @@ def _run(run: Run, subject: Subject, scratch: Path, show: Stages) -> Track:
             if seen != before:
                 deadline = wall.monotonic() + DEADLINE
             if wall.monotonic() > deadline:
-                raise BackendError(
-                    f"{run.label}: no progress for {DEADLINE:g} s at "
-                    + ("the start" if seen is None else f"{seen:.2f} s of {end:.2f} s")
-                    + (f"; the node's last line: {processes.last_line('node')}" if helped else ""),
-                    name=run.label,
-                )
+                reached = "the start" if seen is None else f"{seen:.2f} s of {end:.2f} s"
+                words = f"{run.label}: no progress for {DEADLINE:g} s at {reached}"
+                if helped:
+                    words += f"; the node's last line: {processes.last_line('feed_forward')}"
+                raise BackendError(words, name=run.label)
             show(run.label, 0.0 if seen is None else min(1.0, seen / end))
     return read(record, run.label, subject)
 

@@ -342,7 +342,7 @@ class ManagedRobot:
         ages = None
         if way == "node":
             if not told["efforts"]:
-                raise BackendError("node: it published no torques; see node.log", name=way)
+                raise BackendError("node: it published no torques; see feed_forward.log", name=way)
             ages = _ages(stamps, efforts, np.array(told["efforts"]))[kept]
         time, q = time[kept], q[kept]
         errors = {late: q - desired(time - late)[0] for late in LATE}
