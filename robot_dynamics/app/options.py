@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..errors import DescriptionError, InputError, listed, shown, wrong
+from ..errors import DescriptionError, InputError, listed, wrong
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS
 from ..inputs import frequency
@@ -163,12 +163,8 @@ def vector(
     try:
         return [number(entry, option) for entry in entries]
     except DescriptionError:
-        found = shown(" ".join(entries))
-        raise InputError(
-            f"{option}: found {found}, expected numbers such as 0.5, -1e-3 or 3*pi/4",
-            name=option,
-            value=entries,
-        ) from None
+        form = "numbers such as 0.5, -1e-3 or 3*pi/4"
+        raise wrong(InputError, option, " ".join(entries), form) from None
 
 
 def home(mechanism: Mechanism, joints: Sequence[str]) -> list[float]:
