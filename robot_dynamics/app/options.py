@@ -69,38 +69,29 @@ terms_option = several(
 )
 
 
-def gathered(argument: str, *options: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
+Parser = Callable[[Any], Any] | None
+"""Converts the value of an option; None: the value stays as it is"""
+
+
+def gathered(argument: str, *options: Decorator, **parsers: Parser) -> Decorator:
     """Options whose values are passed to the command as one dictionary.
 
     Args:
         argument: the name of the command's argument.
         options: the options.
-        parsers: converts the value of each option, by its name.
+        parsers: the options' parsers, by name.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def called(**given: Any) -> Any:
-            values = {name: parse(given.pop(name)) for name, parse in parsers.items()}
+            values = {name: given.pop(name) for name in parsers}
+            values |= {name: parse(values[name]) for name, parse in parsers.items() if parse}
             return function(**given, **{argument: values})
 
         return together(*options)(called)
 
     return decorate
-
-
-def one_a_joint(name: str, help: str) -> Decorator:
-    """An option that takes one number per joint; see `vector`.
-
-    Args:
-        name: the option's name without dashes.
-        help: its help text.
-    """
-    return several(f"--{name}", "X...", help)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def model(
@@ -129,7 +120,7 @@ def model(
             ),
             rotors_option,
             terms_option,
-            **dict.fromkeys(("formulation", "rotors", "terms"), _same),
+            **dict.fromkeys(("formulation", "rotors", "terms")),
         ),
     )
 
@@ -219,13 +210,13 @@ factors = functools.partial(numbers_by_joint, "--effort-scale")
 offsets = functools.partial(numbers_by_joint, "--position-offset")
 
 
-def _reading(cutoff: str, *own: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
+def _reading(cutoff: str, *own: Decorator, **parsers: Parser) -> Decorator:
     """The argument `reading`: options for reading any recording, and additional ones.
 
     Args:
         cutoff: the end of the help text of --cutoff.
         own: the additional options.
-        parsers: by option, converts its value.
+        parsers: their parsers, by name.
     """
     return gathered(
         "reading",
@@ -242,7 +233,7 @@ def _reading(cutoff: str, *own: Decorator, **parsers: Callable[[Any], Any]) -> D
         ),
         number("--cutoff", "HZ", f"Cutoff frequency of the filter {cutoff}."),
         **parsers,
-        topic=_same,
+        topic=None,
         rename=pairs,
         cutoff=functools.partial(frequency, "--cutoff"),
     )
@@ -274,6 +265,6 @@ motor_efforts = flag(
 motions = _reading(
     "for a recorded motion",
     number("--step", "S", "Time between the samples of a trajectory (default: 0.01)."),
-    step=_same,
+    step=None,
 )
 """The argument `reading` of `drives.states`: how a motion is read"""

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...outputs import Output
 from ...scalar import Floats
 from ..command import Command
-from ..options import description, home, number, one_a_joint, path, vector
+from ..options import description, home, number, path, several, vector
 
 LONGEST = 100_000
 """Number of steps above which a motion probably has a wrong unit"""
@@ -22,7 +22,7 @@ LONGEST = 100_000
 
 def _start(name: str, default: str) -> Callable[..., Any]:
     when = f"Initial value, one number per joint (default: {default} each); qdd stays constant."
-    return one_a_joint(name, when)
+    return several(f"--{name}", "X...", when)
 
 
 @click.command(

@@ -14,7 +14,7 @@ from ...description.files import write_bytes
 from ...errors import InputError, listed
 from ...outputs import ACTUATED, FILES, JOINTS, MATRIX, NUMBER, ROBOT, TEXT, Output, record
 from ..command import Command
-from ..options import home, model, motions, number, one_a_joint, path, vector
+from ..options import home, model, motions, number, path, several, vector
 from ..tables import table
 
 _STATE = NUMBER.listed("one for each joint, SI units")
@@ -50,9 +50,9 @@ ARRAYS = ("A", "B", "q", "qd", "qdd", "tau")
     ],
 )
 @model()
-@one_a_joint("q", "One number per joint (rad or m); default: the description's home, or 0.")
-@one_a_joint("qd", "One number per joint (rad/s or m/s); default: 0.")
-@one_a_joint("tau", "One number per motor (N·m or N); default: the torques at which qdd = 0.")
+@several("--q", "X...", "One number per joint (rad or m); default: the description's home, or 0.")
+@several("--qd", "X...", "One number per joint (rad/s or m/s); default: 0.")
+@several("--tau", "X...", "One number per motor (N·m or N); default: the torques at which qdd = 0.")
 @path("--motion", "FILE", "Linearise about every state of this motion instead.")
 @motions
 @number(

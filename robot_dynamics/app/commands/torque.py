@@ -11,7 +11,7 @@ import click
 from ...mechanism import Mechanism
 from ...outputs import MODEL, NOTES, NULLABLE, NUMBER, TEXT, Output, record
 from ..command import Command
-from ..options import flag, home, model, one_a_joint, vector
+from ..options import flag, home, model, several, vector
 from ..tables import digits
 
 OUTPUT = record(
@@ -35,7 +35,7 @@ OUTPUT = record(
 
 def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
     what = f"One number per joint ({unit}), in the order that `check` prints; default: {default}."
-    return one_a_joint(name, what)
+    return several(f"--{name}", "X...", what)
 
 
 @click.command(
