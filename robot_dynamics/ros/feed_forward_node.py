@@ -70,7 +70,7 @@ class FeedForwardNode(Managed):
         # read the clock's handle directly: `now` would create two more objects for every message
         self._read_clock = self._clock.handle.get_now
         warnings.showwarning = lambda message, *_: self.warn(message)
-        self._settings = settings = declare(self, Settings, self.warn)
+        settings = declare(self, Settings, self.warn)
         self.controller = FeedForward(settings, self.warn)
         self._changes = RobotChanges(self, self._requests, self.controller, self._adopt)
         self._had_a_robot, self._remark = False, ""
@@ -238,7 +238,7 @@ class FeedForwardNode(Managed):
     def _on_description(self, message: String) -> None:
         self._changes.describe(
             message,
-            locked=self._settings.lock_description and self._had_a_robot,
+            locked=self.controller.settings.lock_description and self._had_a_robot,
             configured=self.state in ("inactive", "active"),
         )
 
