@@ -31,6 +31,8 @@
     e.append(...inner);
     return e;
   };
+  /* An entry of a legend. */
+  const swatch = (colour, label, more = "") => make("span", {}, make("i", { style: `--dot: var(--${colour})${more}` }), label);
   const pressed = (button, on) => button.setAttribute("aria-pressed", String(!!on));
   /* Four digits; what is only rounding next to `beside` becomes 0. */
   const said = (x, beside = 0) => {
@@ -143,7 +145,7 @@
       s.under.setAttribute("aria-label", words.join("; "));
       runs.forEach(([kind]) => seen.add(kind));
     }
-    $("reach").replaceChildren(...Object.entries(STRIPS).filter(([kind]) => seen.has(kind)).map(([, [colour, label]]) => make("span", {}, make("i", { style: `--dot: var(--${colour})` }), label)));
+    $("reach").replaceChildren(...Object.entries(STRIPS).filter(([kind]) => seen.has(kind)).map(([, [colour, label]]) => swatch(colour, label)));
   }
   function* halved(a, before, b, after, left, runs, kind) {
     if (before === after) return;
@@ -442,7 +444,7 @@
       }
       box.append(make("figure", {}, caption, picture));
     });
-    $("curves").replaceChildren(...lines.flatMap(([label, colour], k) => drawn.has(k) ? [make("span", {}, make("i", { style: `--dot: var(--${colour})` }), label)] : []),
+    $("curves").replaceChildren(...lines.flatMap(([label, colour], k) => drawn.has(k) ? [swatch(colour, label)] : []),
       ...(laden ? [make("span", { text: "formulations are compared without a payload" })] : []));
     if (DATA.actuated_names.length > MOST) box.append(make("p", {}, make("button", { text: ui.all ? `only the first ${MOST} joints` : `all ${DATA.actuated_names.length} joints`,
       onclick: () => { ui.all = !ui.all; drawCharts(); } })));
@@ -493,7 +495,7 @@
     }
     const roles = [["motor", "a", "driven"], ["sensed", "c", "passive, sensed"], ["passive", "faint", "passive"], ["follows", "e", "follows"]].filter(([r]) => scene.joints.some(j => j.role === r));
     if (scene.loops.length) roles.push(["end", "b", "closed loop"]);
-    if (roles.length > 1) $("roles").append(...roles.map(([, colour, label]) => make("span", {}, make("i", { style: `--dot: var(--${colour})` }), label)));
+    if (roles.length > 1) $("roles").append(...roles.map(([, colour, label]) => swatch(colour, label)));
     $("actions").append(
       make("button", { text: "home", onclick: () => { stop(); const m = (DATA.facts.modes || [])[ui.mode]; ui.q = (m ? m.q_r : DATA.home).slice(0, n); ui.qd = zeros(n); ui.qdd = zeros(n); if (robot.closed) ui.from = robot.home; refresh(); update(); } }),
       make("button", { text: "at rest", onclick: () => { stop(); ui.qd = zeros(n); ui.qdd = zeros(n); refresh(); update(); } }),
@@ -506,8 +508,8 @@
     pressed(scaled, false);
     $("scales").append(scaled);
     const used = DATA.terms.filter(t => PROGRAMS["of_" + t].length && !DATA.empty.includes(t));
-    $("terms").append(...used.map(t => make("span", {}, make("i", { style: `--dot: var(--${TERMS[t][0]})` }), TERMS[t][1])), make("span", {}, make("i", { style: "--dot: var(--ink); width: 4px" }), "total"),
-      ...(DATA.actuated_names.some(x => joints[x].effort != null) ? [make("span", {}, make("i", { style: "--dot: var(--bad); width: 3px" }), "limit")] : []));
+    $("terms").append(...used.map(t => swatch(...TERMS[t])), swatch("ink", "total", "; width: 4px"),
+      ...(DATA.actuated_names.some(x => joints[x].effort != null) ? [swatch("bad", "limit", "; width: 3px")] : []));
     $("player").append(playButton);
     build();
     view.poses = PROGRAMS.poses(DATA.tree.map(i => robot.closed ? robot.home[i] : DATA.home[i]));
