@@ -37,7 +37,6 @@ from .inputs import Options
 from .motors import MotorSide, MotorTorques
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
-from .tree import Tree
 
 ZERO = (0.0, 0.0, 0.0)
 NONE, STILL = np.zeros(3), np.zeros(6)
@@ -164,10 +163,6 @@ class MovingBase:
         self._used = replace(options, terms=tuple(used))
         self._six = on_six_joints(tree)
         self._chain = OpenChain.by(self._used, self._six)
-        self._tree: Companion[MovingBase, Tree] = Companion(
-            lambda moving: Tree(moving._six, moving._used),
-            lambda made, moving: made.over(moving._six),
-        )
         self._regressor: Companion[MovingBase, RegressorKernel] = Companion(
             lambda moving: RegressorKernel(moving._six, moving._robot, moving._used),
             lambda made, moving: made.over(moving._six),
@@ -199,8 +194,7 @@ class MovingBase:
         other = copy(self)
         other._six = on_six_joints(tree)
         other._chain = self._chain.over(other._six)
-        other._tree, other._regressor = self._tree.after(), self._regressor.after()
-        other._motors = self._motors.after()
+        other._regressor, other._motors = self._regressor.after(), self._motors.after()
         other._bind(robot)
         return other
 
@@ -248,7 +242,7 @@ class MovingBase:
     ) -> Floats:
         """(…, 3, n, n) of a robot without loops; if `adds`, only the part to be added."""
         state = self._moved(q, qd, qdd, motion)
-        found: Floats = self._tree.of(self).derivatives(*state)[..., 6:, 6:].copy()
+        found: Floats = self._chain.kernel("derivatives").call(*state)[..., 6:, 6:].copy()
         if self.adds:
             found[..., 1:, :, :] = 0.0
         return found

@@ -22,8 +22,8 @@ from .base_motion import BaseMotion, MovingBase, Placed
 from .companion import Companion
 from .inputs import Options
 from .motors import MotorSide, MotorTorques
+from .open_chain import OpenChain
 from .regressor import RegressorKernel
-from .tree import Tree
 
 
 class Chain(ABC):
@@ -36,7 +36,7 @@ class Chain(ABC):
     without compiling if possible.
     """
 
-    trees: ClassVar[type[Tree]] = Tree
+    chains: ClassVar[type[OpenChain]] = OpenChain
     closed: ClosedChain | None
     """Positions, Jacobians and state of a robot with loops; None without loops"""
     mechanism: Mechanism
@@ -51,9 +51,6 @@ class Chain(ABC):
 
     def __init__(self, mechanism: Mechanism, options: Options):
         self.mechanism, self.options = mechanism, options
-        self._tree: Companion[Chain, Tree] = Companion(
-            lambda robot: self.trees(robot.tree, options), lambda tree, robot: tree.over(robot.tree)
-        )
         self._regressor: Companion[Chain, RegressorKernel] = Companion(
             lambda robot: RegressorKernel(robot.tree, robot.mechanism, options, self._form),
             lambda kernel, robot: kernel.over(robot.tree),
@@ -74,14 +71,14 @@ class Chain(ABC):
 
     @property
     def _form(self) -> Form:
-        return self.trees.chains.form
+        return self.chains.form
 
     def _bind(self, before: Chain, mechanism: Mechanism) -> None:
         """Take over what `before` has built, with the gravity, friction and bodies of another
         mechanism."""
         self.mechanism = mechanism
-        for name in ("_tree", "_regressor", "_moving", "_motors"):
-            setattr(self, name, getattr(before, name).after())
+        self._regressor, self._moving = before._regressor.after(), before._moving.after()
+        self._motors = before._motors.after()
 
     # --- functions that open and closed chains implement differently --------------------------
 

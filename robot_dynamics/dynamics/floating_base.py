@@ -28,7 +28,6 @@ from .inverse_dynamics import InverseDynamics
 from .linearization import Linearization
 from .open_chain import FloatingChain, OpenChain
 from .open_robot import OpenRobot
-from .tree import FloatingTree
 
 SMALL_ANGLE = 1e-4
 """rad; for smaller angles the coefficients of `integrate` come from series, exact to rounding"""
@@ -38,7 +37,6 @@ class FloatingRobot(OpenRobot):
     """A tree carried by six joints; its state is q (…, n + 1), v and a (…, n)."""
 
     chains = FloatingChain
-    trees = FloatingTree
 
     def _adopt(self, chain: OpenChain) -> None:
         super()._adopt(chain)

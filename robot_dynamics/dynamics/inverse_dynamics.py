@@ -320,6 +320,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         Source: chapters 6 and 7 of [F08].
         """
+        if "inertia" not in self._options.terms:
+            raise wrong(InputError, "terms", sorted(self._options.terms), "inertia among them")
         if base_motion is not None:
             still = np.zeros(len(self.joint_names))
             # the torques due to the base's motion do not depend on q̈
