@@ -8,12 +8,10 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.base_parameters import Moments, compact
 from ..mechanism.mechanism import body_from, body_numbers
-from ..scalar import Array, Floats, array
+from ..scalar import Array, array
 from .equations import Equations
 
 LINEAR = frozenset({"newton_euler"})
@@ -65,8 +63,8 @@ class Layout:
         shafts = [replace(armature, friction=None) for armature in m.armatures]
         return (links, joints, m.base, m.rotors, shafts, self._shafts)
 
-    def values(self, mechanism: Mechanism) -> Floats:
-        """The parameters of a mechanism of this geometry."""
+    def values(self, mechanism: Mechanism) -> Array:
+        """The parameters of a mechanism of this geometry, of any scalar type."""
         values = [*mechanism.gravity]
         for link in self._links:
             same = mechanism.link(link.name)
@@ -78,7 +76,7 @@ class Layout:
         for law, names in zip(shafts, self._shafts, strict=True):
             if law is not None or names:
                 values += law_values(law or Friction(), names)
-        return np.array(values, dtype=float)
+        return array(values)
 
     def filled(self, p: Array) -> Mechanism:
         """The mechanism with these parameters (size,), of any scalar."""

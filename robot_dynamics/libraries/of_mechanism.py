@@ -112,7 +112,7 @@ def functions(
             backend="python",
         )
         return ClosedFunctions(chain.mechanism, backend, options, (), chain, strides)
-    options.equations(mechanism)  # refuses what `InverseDynamics` refuses
+    options.chain(mechanism)  # refuses what `InverseDynamics` refuses
     return Functions(mechanism, backend, options, tuple(a for a in ARGUMENTS if a in taken))
 
 
@@ -163,24 +163,22 @@ class Functions:
     @cached_property
     def torques(self) -> Callable[..., Any]:
         """(q, qd, qdd) → tau (n,)."""
-        return self._made("torques", STATE, {"tau": (self._torques,)}, lambda m, *x: m.torques(*x))
+        return self._made("torques", STATE, {"tau": (self._torques,)})
 
     @cached_property
     def mass_matrix(self) -> Callable[..., Any]:
         """(q) → D (n, n)."""
-        return self._made("mass_matrix", ("q",), {"D": self._matrix}, lambda m, q: m.mass_matrix(q))
+        return self._made("mass_matrix", ("q",), {"D": self._matrix})
 
     @cached_property
     def coriolis_matrix(self) -> Callable[..., Any]:
         """(q, qd) → C (n, n), which consists of Christoffel symbols."""
-        return self._made(
-            "coriolis_matrix", ("q", "qd"), {"C": self._matrix}, lambda m, *x: m.coriolis_matrix(*x)
-        )
+        return self._made("coriolis_matrix", ("q", "qd"), {"C": self._matrix})
 
     @cached_property
     def gravity(self) -> Callable[..., Any]:
         """(q) → g (n,)."""
-        return self._made("gravity", ("q",), {"g": (self._torques,)}, lambda m, q: m.gravity(q))
+        return self._made("gravity", ("q",), {"g": (self._torques,)})
 
     @cached_property
     def forward(self) -> Callable[..., Any]:
@@ -191,9 +189,7 @@ class Functions:
         """
         if "inertia" not in self.choices.terms:
             raise wrong(InputError, "terms", sorted(self.choices.terms), "inertia among them")
-        return self._made(
-            "forward", ("q", "qd", "tau"), {"qdd": (self._n,)}, lambda m, *x: m.forward(*x)
-        )
+        return self._made("forward", ("q", "qd", "tau"), {"qdd": (self._n,)})
 
     @cached_property
     def derivatives(self) -> Callable[..., Any]:
@@ -206,15 +202,13 @@ class Functions:
         self._refuse_parameters("derivatives", "differentiate torques with the library instead")
         names = ("dtau_dq", "dtau_dqd", "dtau_dqdd")
         results = dict.fromkeys(names, self._matrix)
-        return self._made("derivatives", STATE, results, lambda m, *x: m.derivatives(*x))
+        return self._made("derivatives", STATE, results)
 
     @cached_property
     def regressor(self) -> Callable[..., Any]:
         """(q, qd, qdd) → Y (n, p), with tau = Y π."""
         shape = (self._torques, len(self.parameter_names))
-        return self._made(
-            "regressor", STATE, {"Y": shape}, self._regressor, depends_on=("gravity",)
-        )
+        return self._made("regressor", STATE, {"Y": shape}, depends_on=("gravity",))
 
     @cached_property
     def energies(self) -> Callable[..., Any]:
@@ -226,7 +220,7 @@ class Functions:
         """
         self._refuse_parameters("energies", "the described parameters")
         results: Mapping[str, tuple[int, ...]] = {"kinetic": (), "potential": ()}
-        return self._made("energies", ("q", "qd"), results, lambda m, *x: m.energies(*x))
+        return self._made("energies", ("q", "qd"), results)
 
     def pose(self, link: str) -> Callable[..., Any]:
         """The function (q) → (4, 4), the pose of a link's frame in the base frame.
@@ -277,18 +271,13 @@ class Functions:
         if "parameters" in self.arguments:
             raise wrong(InputError, name, "parameters as an argument", expected)
 
-    def _regressor(self, model: Described | Closed, *state: Array) -> Array:
-        names, Y = model.regressor(*state)
-        wanted: Array = Y[:, [names.index(name) for name in self.parameter_names]]
-        return wanted
-
     def _made(
         self,
         name: str,
         state: tuple[str, ...],
         results: Mapping[str, tuple[int, ...]],
-        equations: Callable[..., Any],
         depends_on: tuple[str, ...] = ARGUMENTS,
+        link: str = "",
     ) -> Callable[..., Any]:
         """A function of the state and of the arguments that it depends on."""
         more = [each for each in self.arguments if each in depends_on]
@@ -297,7 +286,7 @@ class Functions:
 
         def recorded(*vectors: Array) -> Array:
             given = dict(zip(more, vectors[len(state) :], strict=True))
-            return np.ravel(equations(self._model(**given), *vectors[: len(state)]))
+            return np.ravel(self._model(**given).of(name, link)(*vectors[: len(state)]))
 
         program = record(recorded, [sizes.get(each, self._n) for each in (*state, *more)])
         return self._built(Definition(name, (*state, *more), tuple(results.items()), program))
@@ -318,7 +307,7 @@ class Functions:
     def _of_link(self, name: str, shape: tuple[int, ...], link: str) -> Callable[..., Any]:
         if link not in self.mechanism.index():
             raise wrong(InputError, "link", link, choices(self.mechanism.index()))
-        return self._made(name, ("q",), {name: shape}, lambda m, q: getattr(m, name)(link, q), ())
+        return self._made(name, ("q",), {name: shape}, depends_on=(), link=link)
 
 
 @dataclass(frozen=True, eq=False)
