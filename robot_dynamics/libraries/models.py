@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..closure import ClosedChain
-from ..codegen.differentiate import pushforward
+from ..codegen.differentiate import slopes
 from ..codegen.recorder import record
 from ..dynamics.open_chain import FloatingChain, OpenChain
 from ..errors import InputError, wrong
@@ -167,17 +167,12 @@ class Closed:
         (3, n_m, k)."""
         state = q_r, qd, qdd
         program = record(self._model.torques, [len(x) for x in state])
-        still = [zeros(len(x)) for x in state]
-        columns = []
-        for unit in np.eye(len(qd)):
-            # the other joints follow: dq_r = T dq
-            ways = self._model.rates(q_r, unit), unit, unit
-            columns += [
-                pushforward(program, state, [*still[:i], way, *still[i + 1 :]])[1]
-                for i, way in enumerate(ways)
-            ]
-        found = np.array(columns, dtype=object).reshape(len(qd), 3, -1)
-        return np.moveaxis(found, 0, -1)
+        # the other joints follow: dq_r = T dq
+        columns = [
+            slopes(program, state, (self._model.rates(q_r, unit), unit, unit))
+            for unit in np.eye(len(qd))
+        ]
+        return np.moveaxis(np.array(columns, dtype=object), 0, -1)
 
     def energies(self, q_r: Array, qd: Array) -> list[Scalar]:
         """[K, P], J."""

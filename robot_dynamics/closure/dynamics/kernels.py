@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen import Function, Kernel
-from ...codegen.differentiate import pushforward
+from ...codegen.differentiate import slopes
 from ...codegen.recorder import record
 from ...errors import InputError
 from ...formulations.layout import Layout, Recompile, friction_fields, law_values
@@ -20,7 +20,7 @@ from ...inputs import as_floats
 from ...mechanism import Friction
 from ...mechanism.base_parameters import Moments
 from ...mechanism.mechanism import body_from, body_numbers
-from ...scalar import Array, Floats, zeros
+from ...scalar import Array, Floats
 from .control_model import ClosedModel
 from .platform import platform_links
 from .subsystems import Subsystems
@@ -214,12 +214,7 @@ class ModelKernels:
         program = record(torques, (len(q_r), len(qd), len(qdd), len(p)))
         # the other joints follow q: dq_r = T_q dq
         way = self.model.over(self._layout.filled(p)).rates(q_r, w)
-        still = [zeros(len(x)) for x in (q_r, qd, qdd, p)]
-        slopes: list[Any] = []
-        for k, direction in enumerate((way, w, w)):
-            directions = [*still[:k], direction, *still[k + 1 :]]
-            slopes += pushforward(program, (q_r, qd, qdd, p), directions)[1]
-        return slopes
+        return [x for each in slopes(program, (q_r, qd, qdd, p), (way, w, w)) for x in each]
 
 
 class QuickKernel(Kernel):
