@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
+from ..formulations.options import Options
 from ..formulations.terms import MOTION, OF_LINKS
 from ..inputs import as_floats, vectors
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import on_six_joints, turns
 from ..scalar import Floats
 from .companion import Companion
-from .inputs import Options
 from .motors import MotorSide, MotorTorques
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
@@ -162,7 +162,7 @@ class MovingBase:
             )
         self._used = replace(options, terms=tuple(used))
         self._six = on_six_joints(tree)
-        self._chain = OpenChain.by(self._used, self._six)
+        self._chain = OpenChain(self._six, self._used)
         self._regressor: Companion[MovingBase, RegressorKernel] = Companion(
             lambda moving: RegressorKernel(moving._six, moving._robot, moving._used),
             lambda made, moving: made.over(moving._six),

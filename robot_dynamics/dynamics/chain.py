@@ -15,12 +15,12 @@ from ..closure import ClosedChain, ConstraintForces
 from ..codegen.kernel import batch_shape
 from ..errors import InputError, wrong
 from ..formulations.form import Form
+from ..formulations.options import Options
 from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .base_motion import BaseMotion, MovingBase, Placed
 from .companion import Companion
-from .inputs import Options
 from .motors import MotorSide, MotorTorques
 from .open_chain import OpenChain
 from .regressor import RegressorKernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import replace
+from dataclasses import asdict
 from functools import cached_property
 
 import numpy as np
@@ -20,13 +20,13 @@ from ..closure import ClosedChain, ConstraintForces
 from ..closure.dynamics.platform import platform_links
 from ..codegen.kernel import put
 from ..errors import InputError, wrong
+from ..formulations.options import Options
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .chain import Chain
 from .companion import Companion
-from .inputs import Options
 from .motors import tree_state
-from .open_chain import OpenChain
+from .open_chain import OpenChain, by_newton
 
 
 class ClosedRobot(Chain):
@@ -38,12 +38,11 @@ class ClosedRobot(Chain):
         self, mechanism: Mechanism, options: Options, lock: AbstractContextManager[object]
     ):
         self.lock = lock
-        self.closed = ClosedChain(mechanism, **options.named)
+        self.closed = ClosedChain(mechanism, **asdict(options))
         # with home closed and loose joints locked
         super().__init__(self.closed.mechanism, options)
-        self._of_tree = replace(options, formulation="newton_euler")
         self._tree: Companion[ClosedRobot, OpenChain] = Companion(
-            lambda robot: OpenChain.by(robot._of_tree, robot.tree),
+            lambda robot: OpenChain(robot.tree, by_newton(options)),
             lambda tree, robot: tree.over(robot.tree),
         )
         self._freed: OpenChain | None = None
@@ -169,7 +168,7 @@ class ClosedRobot(Chain):
         """The tree with the free platform. Only its geometry is used, which never changes. The
         caller holds the lock."""
         if self._freed is None:
-            self._freed = OpenChain.by(self._of_tree, mechanism)
+            self._freed = OpenChain(mechanism, by_newton(self.options))
         return self._freed
 
 

@@ -6,7 +6,6 @@ robot_torques(q, qd, qdd, tau);   the robot's parameters are compiled in; no all
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shutil
@@ -29,6 +28,7 @@ from ..description.files import arguments_of, find, is_text, writable, write_byt
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
 from ..formulations.forward import solved
+from ..formulations.options import Options, names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from ..version import version
@@ -303,12 +303,11 @@ def sources(
     names = tuple(dict.fromkeys(functions))
     if unknown := [name for name in names if name not in _FUNCTIONS]:
         raise wrong(InputError, "functions", unknown[0], choices(_FUNCTIONS))
-    if not 0.0 <= friction_smoothing < math.inf:
-        raise wrong(InputError, "friction_smoothing", friction_smoothing, "a velocity, or 0")
     link = mechanism.links[-1].name if link is None else link
     if link not in mechanism.index():
         raise wrong(InputError, "link", link, choices(mechanism.index()))
-    chain = OpenChain(mechanism, formulation, rotors, tuple(terms), friction_smoothing)
+    options = Options(formulation, rotors, names_of_terms(terms), friction_smoothing)
+    chain = OpenChain(mechanism, options)
     pieces = [_Piece.of(name, chain, link) for name in names]
     joints = identifiers(mechanism.joint_names, f"{prefix.upper()}_JOINT_")
     dialect = PRECISIONS[precision]

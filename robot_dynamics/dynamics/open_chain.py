@@ -15,12 +15,12 @@ from ..errors import InputError, choices, wrong
 from ..formulations.equations import Equations
 from ..formulations.form import FEW, FLOATING, STANDING, Form
 from ..formulations.layout import Layout, shaped
+from ..formulations.options import Options
 from ..mechanism import Inertial, Mechanism
 from ..mechanism.base_parameters import Moments
 from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
 from ..scalar import Array, Floats, array, zeros
 from .companion import Companion
-from .inputs import Options
 
 MATRICES = ("mass_matrix", "coriolis_matrix")
 OF_A_LINK = ("pose", "jacobian", "wrench_torques")
@@ -55,7 +55,7 @@ class OpenChain:
 
     Args:
         mechanism: without loops, or whose loops are left open.
-        formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+        options: those of `InverseDynamics`.
 
     Raises:
         InputError, BackendError: see `InverseDynamics`.
@@ -63,44 +63,22 @@ class OpenChain:
 
     form: ClassVar[Form] = STANDING
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        formulation: str,
-        rotors: str,
-        terms: Iterable[str],
-        friction_smoothing: float = 0.0,
-        backend: str = "auto",
-        threads: int | None = None,
-    ):
-        self._choices = choices = (formulation, rotors, frozenset(terms), friction_smoothing)
-        self._options = (backend, threads)
+    def __init__(self, mechanism: Mechanism, options: Options):
+        self._options = options
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names
-        equations = shaped(self.form.equations.of(mechanism, *choices))
+        equations = self._shaped(mechanism)
         self._layout = Layout(equations.mechanism, {link.name for link in mechanism.links})
         self._equations = equations
         self._built: dict[tuple[str, str], Kernel] = {}  # shared with all that `over` returns
         self._newton: Companion[OpenChain, OpenChain] = Companion(
-            lambda chain: type(self)(
-                chain.mechanism, "newton_euler", *choices[1:], backend, threads
-            ),
+            lambda chain: type(chain)(chain.mechanism, by_newton(options)),
             lambda newton, chain: newton.over(chain.mechanism),
         )
         self._bind(mechanism, equations)
 
-    @classmethod
-    def by(cls, options: Options, mechanism: Mechanism) -> OpenChain:
-        """The chain of a mechanism with the options of `InverseDynamics`."""
-        return cls(
-            mechanism,
-            options.formulation,
-            options.rotors,
-            options.terms,
-            options.friction_smoothing,
-            options.backend,
-            options.threads,
-        )
+    def _shaped(self, mechanism: Mechanism) -> Equations:
+        return shaped(self.form.equations.of(mechanism, *self._options.of_equations))
 
     def _bind(self, mechanism: Mechanism, equations: Equations) -> None:
         self.mechanism = mechanism
@@ -119,14 +97,14 @@ class OpenChain:
             Recompile: it has a kind of friction that is not compiled in.
         """
         other = copy(self)
-        other._bind(mechanism, shaped(self.form.equations.of(mechanism, *self._choices)))
+        other._bind(mechanism, self._shaped(mechanism))
         other._newton = self._newton.after()
         return other
 
     @property
     def newton(self) -> OpenChain:
         """The same chain by newton_euler."""
-        return self if self._choices[0] == "newton_euler" else self._newton.of(self)
+        return self if self._options.formulation == "newton_euler" else self._newton.of(self)
 
     @property
     def torques(self) -> Callable[..., Floats]:
@@ -166,7 +144,9 @@ class OpenChain:
         values = self._values(name)
         if (name, link) not in self._built:
             function = self.function(name, link)
-            self._built[name, link] = Kernel(function, values, *self._options)
+            self._built[name, link] = Kernel(
+                function, values, self._options.backend, self._options.threads
+            )
         return self._built[name, link].at(values)
 
     def _values(self, name: str) -> Floats:
@@ -256,7 +236,7 @@ class OpenChain:
 
     @property
     def _weighed(self) -> Mechanism:
-        return lumped(rotors_as_links(with_rotor_model(self.mechanism, self._choices[1])))
+        return lumped(rotors_as_links(with_rotor_model(self.mechanism, self._options.rotors)))
 
     def _of_link(self, name: str, link: str) -> Parts:
         mechanism, places = self.mechanism, self.form.places
@@ -273,6 +253,11 @@ class OpenChain:
 
 Parts = tuple[int, Callable[..., Iterable[Any]], Any]
 """The number of parameters of a `Function`, its equations and its content"""
+
+
+def by_newton(options: Options) -> Options:
+    """The same options with newton_euler as the formulation."""
+    return replace(options, formulation="newton_euler")
 
 
 class FloatingChain(OpenChain):

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from ..closure import ConstraintForces
 from ..errors import InputError, wrong
 from ..formulations.layout import Recompile
+from ..formulations.options import Options
 from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .chain import Chain
-from .inputs import Options
 from .open_chain import OpenChain
 
 
@@ -32,7 +32,7 @@ class OpenRobot(Chain):
         if options.sensed:
             raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
         self.lock = nullcontext()
-        self._adopt(self.chains.by(options, mechanism))
+        self._adopt(self.chains(mechanism, options))
 
     def _adopt(self, chain: OpenChain) -> None:
         self._chain = chain
@@ -59,7 +59,7 @@ class OpenRobot(Chain):
         try:
             other._adopt(self._chain.over(mechanism))
         except Recompile:
-            other._adopt(self.chains.by(self.options, mechanism))
+            other._adopt(self.chains(mechanism, self.options))
         return other
 
     def copy(self) -> OpenRobot:

@@ -17,10 +17,11 @@ from ..dynamics.open_chain import FloatingChain, OpenChain
 from ..errors import InputError, wrong
 from ..formulations import kinematics
 from ..formulations.equations import polarised
-from ..formulations.form import FLOATING, STANDING, Form
+from ..formulations.form import FLOATING, Form
 from ..formulations.forward import solved
+from ..formulations.options import Options
 from ..formulations.regressor import check_linear
-from ..formulations.terms import MOTION, OF_LINKS, rotors_felt
+from ..formulations.terms import MOTION, OF_LINKS
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import friction_shapes, standard_parameters
 from ..mechanism.transform import without_bodies
@@ -31,21 +32,13 @@ from ..scalar import Array, Scalar, array, from_columns, zeros
 class Choices:
     """The options of `functions`."""
 
-    formulation: str
-    rotors: str
-    terms: frozenset[str]
-    friction_smoothing: float
-    form: Form = STANDING
+    options: Options
+    form: Form
 
     def chain(self, mechanism: Mechanism) -> OpenChain:
         """The functions of a tree."""
         kind = FloatingChain if self.form is FLOATING else OpenChain
-        return kind(mechanism, self.formulation, self.rotors, self.terms, self.friction_smoothing)
-
-    def parameters(self, mechanism: Mechanism) -> dict[str, float]:
-        """The standard parameters π by name."""
-        rotors = rotors_felt(self.rotors, self.terms)
-        return standard_parameters(mechanism, rotors, "friction" in self.terms)
+        return kind(mechanism, self.options)
 
     def regressor(
         self,
@@ -67,11 +60,11 @@ class Choices:
         Raises:
             InputError: see `check_linear`.
         """
-        chosen = self.terms if terms is None else frozenset(terms)
-        rotors = rotors_felt(self.rotors, self.terms)
-        check_linear(mechanism, rotors, self.terms)
+        options = self.options
+        chosen, rotors = frozenset(options.terms if terms is None else terms), options.rotors_felt
+        check_linear(mechanism, rotors, options.terms)
         shapes = array(friction_shapes(mechanism))
-        model = self.form.regressor.of(mechanism, rotors, chosen, self.friction_smoothing)
+        model = self.form.regressor.of(mechanism, rotors, chosen, options.friction_smoothing)
         names = tuple(standard_parameters(mechanism, rotors, "friction" in chosen))
         return names, model.matrix(q, qd, qdd, mechanism.gravity, shapes)
 
@@ -101,10 +94,10 @@ class Linear:
     def __init__(self, mechanism: Mechanism, choices: Choices, parameters: Array):
         self._mechanism, self._choices = mechanism, choices
         self._n = len(mechanism.joint_names)
-        self._pi = dict(zip(choices.parameters(mechanism), parameters, strict=True))
+        self._pi = dict(zip(choices.options.parameters(mechanism), parameters, strict=True))
         # as in `Equations`: the links always move, and the weight is that of everything
-        self._motion = {*OF_LINKS, *choices.terms} & {*MOTION}
-        felt = rotors_felt(choices.rotors, choices.terms) != "none"
+        self._motion = {*OF_LINKS, *choices.options.terms} & {*MOTION}
+        felt = choices.options.rotors_felt != "none"
         self._unfelt = None if felt else choices.chain(without_bodies(mechanism))
 
     def of(self, name: str, _link: str = "") -> Callable[..., Any]:
@@ -114,7 +107,7 @@ class Linear:
 
     def torques(self, q: Array, qd: Array, qdd: Array) -> Array:
         """The torques tau (n,)."""
-        return self._of(self._choices.terms, q, qd, qdd)
+        return self._of(self._choices.options.terms, q, qd, qdd)
 
     def gravity(self, q: Array) -> Array:
         """The gravity torques g (n,)."""
@@ -154,7 +147,7 @@ class Closed:
 
     def __init__(self, chain: ClosedChain, choices: Choices):
         self._choices, self._model = choices, chain.model
-        self._names, self._tree = tuple(choices.parameters(chain.mechanism)), chain.tree
+        self._names, self._tree = tuple(choices.options.parameters(chain.mechanism)), chain.tree
         self._order = [chain.coordinate_names.index(name) for name in self._tree.joint_names]
 
     def of(self, name: str, link: str = "") -> Callable[..., Any]:
@@ -187,7 +180,7 @@ class Closed:
         Raises:
             InputError: some but not all of the terms of motion are chosen.
         """
-        terms = self._choices.terms
+        terms = self._choices.options.terms
         parts = {name in terms for name in MOTION if self._tree.rotors or name in OF_LINKS}
         if len(parts) > 1:
             expected = f"all of {', '.join(MOTION)}, or none of them"

@@ -20,6 +20,7 @@ from ..codegen.recorder import record
 from ..errors import BackendError, InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.form import FLOATING, STANDING
+from ..formulations.options import Options, names_of_terms
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import floating, names_on_axes
 from ..scalar import Array, Floats, is_whole
@@ -91,13 +92,12 @@ def functions(
         raise BackendError(
             f"library {library!r}: {error}; install it: pip install {LIBRARIES[library]}"
         ) from error
-    chosen = frozenset([terms] if isinstance(terms, str) else terms)
+    options = Options(formulation, rotors, names_of_terms(terms), friction_smoothing)
     if floating_base:
         mechanism = floating(mechanism, joints)
     elif joints is not None:
         raise wrong(InputError, "joints", joints, "floating_base=True as well")
-    form = FLOATING if floating_base else STANDING
-    options = Choices(formulation, rotors, chosen, friction_smoothing, form)
+    made = Choices(options, FLOATING if floating_base else STANDING)
     if mechanism.loops:
         if taken:
             raise wrong(InputError, "arguments", ", ".join(sorted(taken)), "none, with loops")
@@ -107,13 +107,13 @@ def functions(
             mechanism,
             formulation,
             rotors=rotors,
-            terms=sorted(chosen),
+            terms=options.terms,
             friction_smoothing=friction_smoothing,
             backend="python",
         )
-        return ClosedFunctions(chain.mechanism, backend, options, (), chain, strides)
-    options.chain(mechanism)  # refuses what `InverseDynamics` refuses
-    return Functions(mechanism, backend, options, tuple(a for a in ARGUMENTS if a in taken))
+        return ClosedFunctions(chain.mechanism, backend, made, (), chain, strides)
+    made.chain(mechanism)  # refuses what `InverseDynamics` refuses
+    return Functions(mechanism, backend, made, tuple(a for a in ARGUMENTS if a in taken))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +187,9 @@ class Functions:
         Raises:
             InputError: `terms` without inertia.
         """
-        if "inertia" not in self.choices.terms:
-            raise wrong(InputError, "terms", sorted(self.choices.terms), "inertia among them")
+        terms = self.choices.options.terms
+        if "inertia" not in terms:
+            raise wrong(InputError, "terms", sorted(terms), "inertia among them")
         return self._made("forward", ("q", "qd", "tau"), {"qdd": (self._n,)})
 
     @cached_property
@@ -265,7 +266,7 @@ class Functions:
 
     @cached_property
     def _described(self) -> dict[str, float]:
-        return self.choices.parameters(self.mechanism)
+        return self.choices.options.parameters(self.mechanism)
 
     def _refuse_parameters(self, name: str, expected: str) -> None:
         if "parameters" in self.arguments:
