@@ -85,7 +85,7 @@ class OpenChain:
         self.parameters = self._layout.values(equations.mechanism)
         """The values of the parameters of all functions but the potential energy, in the order
         that `function` expects"""
-        self._kernels: dict[tuple[str, str], Kernel] = {}
+        self._kernels: dict[str | tuple[str, str], Kernel] = {}
 
     def over(self, mechanism: Mechanism) -> OpenChain:
         """The same chain with the gravity, friction and inertias of another mechanism.
@@ -131,10 +131,11 @@ class OpenChain:
             name: of the function.
             link: for a function in `OF_A_LINK`.
         """
-        kernel = self._kernels.get((name, link))
+        key = (name, link) if link else name
+        kernel = self._kernels.get(key)
         if kernel is None:
             # two threads may both get here: they build the same kernel
-            kernel = self._kernels[name, link] = self._kernel(name, link)
+            kernel = self._kernels[key] = self._kernel(name, link)
         return kernel
 
     def _kernel(self, name: str, link: str) -> Kernel:
