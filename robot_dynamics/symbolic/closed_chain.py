@@ -34,7 +34,7 @@ from .closed_model import ListedModel, PaperModel
 from .polynomial import Ring
 from .polynomial_model import layers
 from .short import Writer
-from .simplify import rational
+from .simplify import matrix, rational
 from .symbolic_parameters import (
     Letters,
     Parameters,
@@ -156,11 +156,6 @@ def _paper_model(
     writer = Writer(ring)
     write = writer.short if simplify else writer.plain
 
-    def matrix(values: Any) -> sympy.Matrix:
-        rows = np.asarray(values, dtype=object)
-        rows = rows.reshape(len(rows), -1)
-        return sympy.Matrix(*rows.shape, [write(entry) for entry in rows.flat])
-
     progress("closure")
     tree = standard_form(_floating(without_bodies(model)))
     S, s = tree.coordinates()
@@ -202,17 +197,14 @@ def _paper_model(
         "G_q": reduce(add, (x.gravity(q_) for x in equations))[forth],
     }
     progress("writing")
-    parts = {name: matrix(values) for name, values in (on_platform | on_legs).items()}
+    parts = {name: matrix(values, write) for name, values in (on_platform | on_legs).items()}
     progress("Jacobians")
-    parts |= {
-        "closure": matrix(closure),
-        "J_x": matrix(J_x),
-        "J_q": matrix(J_q),
-        "K": _solved(J_q, -J_x, write),
-    }
+    of_loops = {"closure": closure, "J_x": J_x, "J_q": J_q}
+    parts |= {name: matrix(values, write) for name, values in of_loops.items()}
+    parts["K"] = _solved(J_q, -J_x, write)
     with_friction = Equations.of(_tree(symbolic_mechanism(mechanism, known)))
     friction = with_friction.friction(array(q)[back], array(qd)[back])
-    parts["friction"] = sympy.Matrix([rational(each) for each in friction[forth]])
+    parts["friction"] = matrix(friction[forth], rational)
     a, k = len(mechanism.actuated_names), len(mechanism.actuated_names) + len(mechanism.sensed)
     used = set().union(*(values.free_symbols for values in parts.values()))
     return PaperModel(

@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import sympy
 
 from ..closure import ClosedChain
 from ..closure.dynamics import platform
@@ -157,20 +156,15 @@ def listed_model(
         D, C, g, tau = S @ D, S @ C, S @ g, S @ tau
     wanted |= {"D": D, "C": C, "g": g, "torques": tau}
 
-    flat = [entry for part in wanted.values() for entry in np.ravel(part)]
     letters = dict(zip(names, (recording.ring.letter("coordinate", x) for x in q_s), strict=True))
-    assignments, outputs = recording.written(
-        flat,
+    assignments, matrices = recording.written(
+        wanted,
         [name for key, part in wanted.items() for name, _ in _entries(LETTER.get(key, key), part)],
         met=_frames(parts, mechanism, q, rates),
         kept={f"{name}_d": rate for name, rate in zip(plain, rates, strict=True)}
         | {name: x for key, part in found.items() for name, x in _entries(key, part)},
         basis=absolute(mechanism, recording.ring, [letters[x] for x in mechanism.joint_names]),
     )
-    matrices = {}
-    for name, part in wanted.items():
-        shape = part.shape if part.ndim == 2 else (len(part), 1)
-        matrices[name] = sympy.Matrix(*shape, [outputs.pop(0) for _ in range(part.size)])
     return ListedModel(
         mechanism.name,
         chain.joint_names,

@@ -23,7 +23,7 @@ from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .derive import christoffel, derive
 from .document import Equation, Formula, Section, step
-from .simplify import matrix, simplified
+from .simplify import matrix, rational, simplified
 from .symbolic_model import SymbolicModel
 from .symbolic_parameters import symbols_of
 
@@ -88,7 +88,8 @@ def from_energies(
     L = K - P
     coordinates = list(zip(q_, qd_, qdd_, strict=True))
     torques = [_rate(L.diff(v), coordinates) - L.diff(x) for x, v, _ in coordinates]
-    D = matrix(D, simplify)
+    write = simplified if simplify else rational
+    D = matrix(D, write)
     C = christoffel(np.array(D), lambda entry, k: entry.diff(q_[k]), qd_)
     model = SymbolicModel(
         title,
@@ -97,10 +98,10 @@ def from_energies(
         qd_,
         qdd_,
         D,
-        matrix(C, simplify) if names else sympy.zeros(0, 0),
-        matrix([P.diff(x) for x in q_], simplify),
+        matrix(C, write),
+        matrix([P.diff(x) for x in q_], write),
         sympy.zeros(len(q_), 1),
-        matrix(torques, simplify),
+        matrix(torques, write),
     )
     return replace(model, derivation=lambda: derivatives(model, K, P))
 
