@@ -28,7 +28,8 @@ from ..description.files import arguments_of, find, is_text, writable, write_byt
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
 from ..formulations.forward import solved
-from ..formulations.options import Options, names_of_terms
+from ..formulations.options import Options
+from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from ..version import version

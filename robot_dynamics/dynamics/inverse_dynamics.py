@@ -19,7 +19,8 @@ from ..codegen.kernel import put
 from ..codegen.native import Forwarding, shortened
 from ..errors import InputError, choices, listed, one_line, wrong
 from ..formulations.equations import TERMS
-from ..formulations.options import CONDITION_LIMIT, Options, names_of_terms
+from ..formulations.options import CONDITION_LIMIT, Options
+from ..formulations.terms import names_of_terms
 from ..inputs import as_floats, finite
 from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.shown import FEW, as_html

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from ..codegen.kernel import checked_threads
-from ..errors import InputError, wrong
 from ..inputs import flag, number
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import standard_parameters
@@ -60,17 +57,3 @@ class Options:
     def parameters(self, mechanism: Mechanism) -> dict[str, float]:
         """The standard parameters π of a mechanism by name, for these rotors and terms."""
         return standard_parameters(mechanism, self.rotors_felt, "friction" in self.terms)
-
-
-def names_of_terms(chosen: Any) -> tuple[Any, ...]:
-    """Names of terms as a tuple; `Equations` checks whether these terms exist.
-
-    Raises:
-        InputError: they are not names.
-    """
-    names = (chosen,) if isinstance(chosen, str) else chosen
-    if isinstance(names, Iterable):
-        names = tuple(names)
-        if all(isinstance(name, str) for name in names):
-            return names
-    raise wrong(InputError, "terms", chosen, "names of terms")

@@ -20,7 +20,8 @@ from ..codegen.recorder import record
 from ..errors import BackendError, InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.form import FLOATING, STANDING
-from ..formulations.options import Options, names_of_terms
+from ..formulations.options import Options
+from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import floating, names_on_axes
 from ..scalar import Array, Floats, is_whole

@@ -24,6 +24,7 @@ from ..closure.dynamics import platform
 from ..closure.geometry.tree_motion import TreeMotion
 from ..errors import ClosureError
 from ..formulations.equations import TERMS, Equations
+from ..formulations.terms import names_of_terms
 from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from ..mechanism.base_parameters import Moments
 from ..mechanism.transform import standard_form, without_bodies
@@ -183,7 +184,7 @@ def _paper_model(
     }
 
     progress(f"legs by {formulation}")
-    terms = frozenset([terms] if isinstance(terms, str) else terms)
+    terms = frozenset(names_of_terms(terms))
     equations = [
         Equations.of(layer, formulation, rotors, terms - {"friction"})
         for layer in layers(legs, rotors)

@@ -13,6 +13,7 @@ import sympy
 from ..errors import InputError, choices, wrong
 from ..formulations import lagrange_euler
 from ..formulations.equations import TERMS, Equations
+from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from .document import Section
@@ -96,7 +97,7 @@ def derive(
     taken = [str(symbol) for symbol in (*q, *qd, *qdd)]
     known = Parameters.of(mechanism, parameters == "symbols", taken)
     progress(f"{formulation}: deriving {len(names)} joints")
-    chosen = frozenset([terms] if isinstance(terms, str) else terms)
+    chosen = frozenset(names_of_terms(terms))
     task = Task(mechanism, q, qd, qdd, known, formulation, rotors, chosen)
     if not intermediates:
         try:

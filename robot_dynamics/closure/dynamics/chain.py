@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...formulations.options import CONDITION_LIMIT as CONDITION_LIMIT
-from ...formulations.options import Options, names_of_terms
+from ...formulations.options import Options
+from ...formulations.terms import names_of_terms
 from ...inputs import as_floats, vectors
 from ...mechanism import Mechanism, Pose
 from ...mechanism.mechanism import check_usable
