@@ -74,10 +74,9 @@ class Recording:
         assignments, outputs = sheet.written(
             program, self._inputs, [*names, *kept, *met], count, count + len(kept)
         )
-        places = np.split(np.arange(count), np.cumsum([part.size for part in wanted.values()])[:-1])
+        rest = iter(outputs)  # the entries of one array after the other
         return assignments, {
-            name: matrix(place.reshape(part.shape), lambda k: outputs[k])
-            for (name, part), place in zip(wanted.items(), places, strict=True)
+            name: matrix(part, lambda _: next(rest)) for name, part in wanted.items()
         }
 
     def _recorded(self, value: Any) -> Any:
