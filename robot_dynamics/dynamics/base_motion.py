@@ -34,7 +34,7 @@ from ..mechanism.six_joints import on_six_joints
 from ..scalar import Floats
 from .companion import Companion
 from .motors import MotorSide, MotorTorques
-from .open_chain import FloatingChain, OpenChain
+from .open_chain import OpenChain
 from .regressor import RegressorKernel
 
 ZERO = (0.0, 0.0, 0.0)
@@ -150,7 +150,7 @@ class MovingBase:
             )
         self._used = replace(options, terms=tuple(used))
         self._six = on_six_joints(tree)
-        self._chain: OpenChain = FloatingChain(self._six, self._used)
+        self._chain = OpenChain(self._six, self._used, FLOATING)
         self._regressor: Companion[MovingBase, RegressorKernel] = Companion(
             lambda moving: RegressorKernel(moving._six, moving._robot, moving._used, FLOATING),
             lambda made, moving: made.over(moving._six),

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ..closure import ClosedChain, ConstraintForces
 from ..codegen.kernel import batch_shape
 from ..errors import InputError, wrong
-from ..formulations.form import Form
+from ..formulations.form import STANDING, Form
 from ..formulations.options import Options
 from ..inputs import as_floats
 from ..mechanism import Mechanism
@@ -22,7 +22,6 @@ from ..scalar import Floats
 from .base_motion import BaseMotion, MovingBase, Placed
 from .companion import Companion
 from .motors import MotorSide, MotorTorques
-from .open_chain import OpenChain
 from .regressor import RegressorKernel
 
 
@@ -36,7 +35,7 @@ class Chain(ABC):
     without compiling if possible.
     """
 
-    chains: ClassVar[type[OpenChain]] = OpenChain
+    form: ClassVar[Form] = STANDING
     closed: ClosedChain | None
     """Positions, Jacobians and state of a robot with loops; None without loops"""
     mechanism: Mechanism
@@ -52,7 +51,7 @@ class Chain(ABC):
     def __init__(self, mechanism: Mechanism, options: Options):
         self.mechanism, self.options = mechanism, options
         self._regressor: Companion[Chain, RegressorKernel] = Companion(
-            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options, self._form),
+            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options, self.form),
             lambda kernel, robot: kernel.over(robot.tree),
         )
         self._moving: Companion[Chain, MovingBase] = Companion(
@@ -60,7 +59,7 @@ class Chain(ABC):
             lambda moving, robot: moving.over(robot.tree, robot.mechanism),
         )
         self._motors: Companion[Chain, MotorSide] = Companion(
-            lambda robot: MotorSide(robot.mechanism, options, self._form),
+            lambda robot: MotorSide(robot.mechanism, options, self.form),
             lambda side, robot: side.over(robot.mechanism),
         )
 
@@ -68,10 +67,6 @@ class Chain(ABC):
     def _moved(self) -> MovingBase:
         """The torques with a prescribed motion of the base."""
         return self._moving.of(self)
-
-    @property
-    def _form(self) -> Form:
-        return self.chains.form
 
     def _bind(self, before: Chain, mechanism: Mechanism) -> None:
         """Take over what `before` has built, with the gravity, friction and bodies of another

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..codegen import Function, Kernel
 from ..errors import InputError, choices, wrong
 from ..formulations.equations import Equations
-from ..formulations.form import FEW, FLOATING, STANDING, Form
+from ..formulations.form import FEW, STANDING, Form
 from ..formulations.layout import Layout, shaped
 from ..formulations.options import Options
 from ..mechanism import Inertial, Mechanism
@@ -56,15 +56,15 @@ class OpenChain:
     Args:
         mechanism: without loops, or whose loops are left open.
         options: those of `InverseDynamics`.
+        form: `FLOATING` for a tree on six joints: q is (…, n + 1), and poses, Jacobians and
+            wrenches are on the world's axes.
 
     Raises:
         InputError, BackendError: see `InverseDynamics`.
     """
 
-    form: ClassVar[Form] = STANDING
-
-    def __init__(self, mechanism: Mechanism, options: Options):
-        self._options = options
+    def __init__(self, mechanism: Mechanism, options: Options, form: Form = STANDING):
+        self._options, self.form = options, form
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names
         equations = self._shaped(mechanism)
@@ -72,7 +72,7 @@ class OpenChain:
         self._equations = equations
         self._built: dict[tuple[str, str], Kernel] = {}  # shared with all that `over` returns
         self._newton: Companion[OpenChain, OpenChain] = Companion(
-            lambda chain: type(chain)(chain.mechanism, by_newton(options)),
+            lambda chain: OpenChain(chain.mechanism, by_newton(options), form),
             lambda newton, chain: newton.over(chain.mechanism),
         )
         self._bind(mechanism, equations)
@@ -259,12 +259,6 @@ Parts = tuple[int, Callable[..., Iterable[Any]], Any]
 def by_newton(options: Options) -> Options:
     """The same options with newton_euler as the formulation."""
     return replace(options, formulation="newton_euler")
-
-
-class FloatingChain(OpenChain):
-    """The same functions for a tree on six joints: q is (…, n + 1), axes are the world's."""
-
-    form = FLOATING
 
 
 def _symmetric(D: Array) -> list[Any]:

@@ -32,7 +32,7 @@ class OpenRobot(Chain):
         if options.sensed:
             raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
         self.lock = nullcontext()
-        self._adopt(self.chains(mechanism, options))
+        self._adopt(OpenChain(mechanism, options, self.form))
 
     def _adopt(self, chain: OpenChain) -> None:
         self._chain = chain
@@ -59,7 +59,7 @@ class OpenRobot(Chain):
         try:
             other._adopt(self._chain.over(mechanism))
         except Recompile:
-            other._adopt(self.chains(mechanism, self.options))
+            other._adopt(OpenChain(mechanism, self.options, self.form))
         return other
 
     def copy(self) -> OpenRobot:

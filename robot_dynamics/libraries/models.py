@@ -13,11 +13,11 @@ import numpy as np
 from ..closure import ClosedChain
 from ..codegen.differentiate import slopes
 from ..codegen.recorder import record
-from ..dynamics.open_chain import FloatingChain, OpenChain
+from ..dynamics.open_chain import OpenChain
 from ..errors import InputError, wrong
 from ..formulations import kinematics
 from ..formulations.equations import polarised
-from ..formulations.form import FLOATING, Form
+from ..formulations.form import Form
 from ..formulations.forward import solved
 from ..formulations.options import Options
 from ..formulations.regressor import check_linear
@@ -37,8 +37,7 @@ class Choices:
 
     def chain(self, mechanism: Mechanism) -> OpenChain:
         """The functions of a tree."""
-        kind = FloatingChain if self.form is FLOATING else OpenChain
-        return kind(mechanism, self.options)
+        return OpenChain(mechanism, self.options, self.form)
 
     def regressor(
         self,
