@@ -18,7 +18,7 @@ from timing import keep, parser, per_call
 
 import robot_dynamics as rd
 from robot_dynamics.dynamics.open_chain import OpenChain
-from robot_dynamics.formulations.equations import TERMS
+from robot_dynamics.formulations.options import Options
 
 JOINTS = (7, 24)
 STATES = 500
@@ -92,7 +92,7 @@ def batches(dynamics: rd.InverseDynamics, n: int) -> dict[str, float]:
     """Times of a state in a batch, as multiples of its additions at the processor's peak."""
     q, qd, qdd = states(n, STATES)
     single = rd.InverseDynamics(dynamics.mechanism, threads=1)
-    tree = OpenChain(dynamics.mechanism, "newton_euler", "full", TERMS)
+    tree = OpenChain(dynamics.mechanism, Options())
     found = {}
     for name, call in (("derivatives", single.derivatives), ("forward", single.forward)):
         operations = tree.function(name).record(guard=False).operations

@@ -22,7 +22,7 @@ from robot_dynamics.app.plots import figure
 from robot_dynamics.codegen import c_kernels, compiler
 from robot_dynamics.codegen.c_code import SCALAR, CCode
 from robot_dynamics.dynamics.open_chain import OpenChain
-from robot_dynamics.formulations.equations import TERMS
+from robot_dynamics.formulations.options import Options
 
 JOINTS = (2, 4, 7, 12, 24, 48, 96)
 FRESH = (7, 48)
@@ -83,7 +83,7 @@ def steps(n: int) -> dict[str, Any]:
         return value
 
     mechanism = timed("load", lambda: rd.load(urdf))
-    chain = timed("derive", lambda: OpenChain(mechanism, "newton_euler", "full", TERMS))
+    chain = timed("derive", lambda: OpenChain(mechanism, Options()))
     program = timed("record", lambda: chain.function("torques").record())
     source = timed("print", lambda: c_kernels.single_files(CCode(program, SCALAR)))
     cc = compiler.find()

@@ -25,7 +25,7 @@ from robot_dynamics.app.plots import figure
 from robot_dynamics.codegen import Kernel, c_kernels, compiler, python_code
 from robot_dynamics.codegen.c_code import SCALAR, CCode
 from robot_dynamics.dynamics.open_chain import OpenChain
-from robot_dynamics.formulations.equations import TERMS
+from robot_dynamics.formulations.options import Options
 
 N = 7
 AGREEMENT = 1e-12
@@ -33,7 +33,7 @@ AGREEMENT = 1e-12
 
 def main() -> None:
     options = parser(__doc__, draws=True).parse_args()
-    model = OpenChain(chain(N), "newton_euler", "full", TERMS)
+    model = OpenChain(chain(N), Options())
     function, parameters = model.function("torques"), model.parameters
     q, qd, qdd = states(N)
     expected = rd.InverseDynamics(chain(N))(q, qd, qdd)

@@ -23,7 +23,7 @@ from timing import keep, parser, per_call
 import robot_dynamics as rd
 from robot_dynamics.app.plots import figure
 from robot_dynamics.dynamics.open_chain import OpenChain
-from robot_dynamics.formulations.equations import TERMS
+from robot_dynamics.formulations.options import Options
 
 JOINTS = (7, 48)
 BATCHES = ((7, 20_000), (7, 400_000), (48, 2_000))
@@ -109,7 +109,7 @@ def batches(n: int, rows: int) -> dict[str, Any]:
 
 def operations_of(n: int) -> int:
     """Of the torques at one state, a sine or a cosine as one."""
-    robot = OpenChain(chain(n), "newton_euler", "full", TERMS)
+    robot = OpenChain(chain(n), Options())
     return robot.function("torques").record(guard=False).operations
 
 

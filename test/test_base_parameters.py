@@ -14,6 +14,7 @@ from robots import CONFIG, example_robots, python_functions, random_dh, random_u
 import robot_dynamics as rd
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.dynamics.open_chain import OpenChain
+from robot_dynamics.formulations.options import Options
 
 RIGID = ["inertia", "coriolis", "gravity"]
 EXAMPLES = [file for file in example_robots() if file.stem in ("panda",)]
@@ -39,7 +40,7 @@ def robots(tmp_path):
 
 def structural_rank(mechanism):
     """Of the torques' derivatives by the numbers that regrouping leaves."""
-    chain = OpenChain(mechanism, "newton_euler", "none", RIGID, backend="python")
+    chain = OpenChain(mechanism, Options(rotors="none", terms=RIGID, backend="python"))
     function = chain.function("torques")
     n = len(chain.joint_names)
     program = record(function.equations, (*function.sizes, function.parameters))

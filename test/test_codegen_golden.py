@@ -20,6 +20,7 @@ from robot_dynamics.codegen.c_code import LANES, SCALAR, CCode
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.dynamics.export import sources
 from robot_dynamics.dynamics.open_chain import OpenChain
+from robot_dynamics.formulations.options import Options
 from robot_dynamics.scalar import cos, sign, sin, tanh
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -106,7 +107,7 @@ def test_c_for_batches(request, program, tmp_path):
 
 def test_the_polar_robots_torques(request):
     mechanism = rd.load(CONFIG / "polar.yaml")
-    chain = OpenChain(mechanism, "newton_euler", "full", ("inertia", "coriolis", "gravity"))
+    chain = OpenChain(mechanism, Options(terms=("inertia", "coriolis", "gravity")))
     compare(request, "polar_torques.py.txt", python_code.source(chain.function("torques").record()))
 
 

@@ -344,9 +344,6 @@ def test_a_kernel_at_other_parameters_is_another_kernel(backend):
         values = np.array(p)
         run = first.at(values)
         values[:] = 99.0  # the caller's own
-        assert not run.parameters.flags.writeable
-        with pytest.raises(AttributeError):
-            run.parameters = values
         assert np.allclose(run(x, y), wave_by_hand(x, y, p), atol=ROUNDING)
         assert np.allclose(run(batch, y), wave_by_hand(x, y, p), atol=ROUNDING)
     assert np.allclose(first(x, y), wave_by_hand(x, y), atol=ROUNDING)

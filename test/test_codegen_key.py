@@ -18,7 +18,7 @@ from robot_dynamics.closure import Subsystems
 from robot_dynamics.closure.dynamics.kernels import ParameterVector
 from robot_dynamics.codegen import Function, function
 from robot_dynamics.dynamics.open_chain import OpenChain
-from robot_dynamics.formulations.equations import TERMS
+from robot_dynamics.formulations.options import Options
 from robot_dynamics.mechanism import (
     Armature,
     Coupling,
@@ -122,7 +122,7 @@ def changed(value: Any, at: str) -> Iterator[tuple[str, Any]]:
 
 
 def open_signature(mechanism: Mechanism, rotors: str, formulation: str = "gibbs_appell") -> Any:
-    chain = OpenChain(mechanism, formulation, rotors, TERMS)
+    chain = OpenChain(mechanism, Options(formulation, rotors))
     keys = [chain.function(name).key() for name in ("torques", "mass_matrix")]
     return keys, chain.parameters.tolist()
 
@@ -200,10 +200,10 @@ def test_no_loop_and_no_role_of_a_joint_is_forgotten():
     [("formulation", "murphy"), ("terms", ("inertia", "rotors")), ("friction_smoothing", 0.1)],
 )
 def test_no_choice_is_forgotten(option, value):
-    given = {"formulation": "gibbs_appell", "rotors": "full", "terms": TERMS}
+    given = Options("gibbs_appell")
     keys = [
-        OpenChain(robot(), **{**given, **more}).function("torques").key()
-        for more in ({}, {option: value})
+        OpenChain(robot(), options).function("torques").key()
+        for options in (given, replace(given, **{option: value}))
     ]
     assert keys[0] != keys[1]
 

@@ -22,7 +22,7 @@ from robots import CONFIG, inertia, state
 import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
 from robot_dynamics.codegen import kernel
-from robot_dynamics.dynamics import open_robot
+from robot_dynamics.dynamics import open_chain
 from robot_dynamics.formulations import form
 from robot_dynamics.mechanism import Friction, Inertial, Limits, Pose
 
@@ -114,7 +114,7 @@ def home(mechanism, dynamics):
 )
 def test_every_method_sees_one_robot_or_the_other(name, most, backend, monkeypatch):
     # beyond so many joints, D and C are those of composite bodies
-    for module in (form, open_robot):
+    for module in (form, open_chain):
         monkeypatch.setattr(module, "FEW", most)
     mechanism = robot(name)
     dynamics = rd.InverseDynamics(mechanism, backend=backend)

@@ -25,6 +25,7 @@ from robot_dynamics.dynamics.base_motion import BaseMotion
 from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.formulations.equations import TERMS, Equations
+from robot_dynamics.formulations.options import Options
 from robot_dynamics.identification.files import _rotor
 from robot_dynamics.mechanism import Armature, Friction, Inertial, Pose, Rotor
 from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
@@ -499,7 +500,7 @@ def test_a_robot_without_it_computes_the_same_as_before(tmp_path):
 
 def test_a_chain_serves_the_same_robot_without_it(tmp_path):
     mechanism = arm(tmp_path, HOOK)
-    chain = OpenChain(mechanism, "newton_euler", "reflected", TERMS, backend="python")
+    chain = OpenChain(mechanism, Options(rotors="reflected", backend="python"))
     q, qd, qdd = state(14, 5)
     rest = Equations.of(without(mechanism), rotors="reflected").torques(q, qd, qdd)
     other = chain.over(without(mechanism))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from ..scalar import Array, Scalar, atan, cos, exp, is_zero, sign, sin, sqrt, tanh
-from .recorder import FUNCTIONS, Program, record, value_of
+from .recorder import FUNCTIONS, Program, value_of
 
 _FUNCTIONS = dict(zip(FUNCTIONS, (sin, cos, tanh, exp, sqrt, atan, sign), strict=True))
 _SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
@@ -31,8 +33,8 @@ _SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
 
 def pushforward(
     program: Program, vectors: Sequence[Array], directions: Sequence[Array]
-) -> tuple[list[Scalar], list[Scalar]]:
-    """(the results, their derivatives along a direction), by forward mode.
+) -> list[Scalar]:
+    """The derivatives of the results along a direction, by forward mode.
 
     Args:
         program: the program.
@@ -54,23 +56,19 @@ def pushforward(
                 if not is_zero(each):
                     rate = rate + slope * each
         rates.append(rate)
-    ends = [value_of(x, values) for x in program.outputs]
-    return ends, [rates[x] if isinstance(x, int) else 0.0 for x in program.outputs]
+    return [rates[x] if isinstance(x, int) else 0.0 for x in program.outputs]
 
 
-def tangent(program: Program, most: int | None = None) -> Program:
-    """The program that computes the derivatives of the results along a direction.
-
-    Its vectors are those of the program, then the direction for each of them.
+def slopes(program: Program, vectors: Sequence[Array], ways: Sequence[Array]) -> list[list[Scalar]]:
+    """The derivatives of the results along each of the ways, on which one vector moves alone.
 
     Args:
-        program: the program to differentiate.
-        most: the largest number of operations; None: no limit.
-
-    Raises:
-        ProgramTooLarge: it would have more than `most` operations.
+        program: the program.
+        vectors: the values of its vectors.
+        ways: the direction of the first vector, of the second, …; the others do not move.
     """
-    k = len(program.sizes)
-    return record(
-        lambda *vectors: pushforward(program, vectors[:k], vectors[k:])[1], program.sizes * 2, most
-    )
+    still = [np.zeros(len(vector)) for vector in vectors]
+    return [
+        pushforward(program, vectors, [*still[:k], way, *still[k + 1 :]])
+        for k, way in enumerate(ways)
+    ]

@@ -88,7 +88,6 @@ class Kernel:
     def _bind(self, parameters: Floats | Sequence[float]) -> None:
         values = np.array(parameters, dtype=float).reshape(self.function.parameters)
         values.flags.writeable = False
-        self._parameters = values
         self._machine: Any = self._code.bound(values, self._any)
         self.call: Callable[..., Floats] = self._machine.call
         """The fastest entry point: the same as calling the kernel"""
@@ -106,11 +105,6 @@ class Kernel:
             InputError: a wrong shape or type; the message says which, and what was expected.
         """
         return self.call(*states) if out is None else self.call(*states, out=out)
-
-    @property
-    def parameters(self) -> Floats:
-        """The values that are the same for all states."""
-        return self._parameters
 
     @property
     def backend(self) -> str:

@@ -30,7 +30,7 @@ OPERATORS: Mapping[str, Callable[..., Any]] = {
 }
 """The operations that are operators of any scalar"""
 FUNCTIONS = ("sin", "cos", "tanh", "exp", "sqrt", "atan", "sign")
-"""The other operations, functions of one value"""
+"""The other operations, functions of one value, which a recorded value has as methods"""
 
 
 @dataclass(frozen=True)
@@ -276,34 +276,6 @@ class Recorded:
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def sin(self) -> Any:
-        """sin, recorded; NumPy calls this method for arrays of objects."""
-        return self.recorder.unary("sin", self)
-
-    def cos(self) -> Any:
-        """cos, recorded."""
-        return self.recorder.unary("cos", self)
-
-    def tanh(self) -> Any:
-        """tanh, recorded."""
-        return self.recorder.unary("tanh", self)
-
-    def exp(self) -> Any:
-        """exp, recorded."""
-        return self.recorder.unary("exp", self)
-
-    def sqrt(self) -> Any:
-        """sqrt, recorded."""
-        return self.recorder.unary("sqrt", self)
-
-    def atan(self) -> Any:
-        """atan, recorded."""
-        return self.recorder.unary("atan", self)
-
-    def sign(self) -> Any:
-        """sign (-1, 0 or 1), recorded."""
-        return self.recorder.unary("sign", self)
-
     def _back(self, operand: Operand) -> Any:
         if not isinstance(operand, int):
             return operand
@@ -312,6 +284,18 @@ class Recorded:
 
     def __bool__(self) -> bool:
         raise TypeError("a recorded value is not known yet: it cannot decide a branch")
+
+
+def _method(name: str) -> Callable[[Recorded], Recorded]:
+    def function(self: Recorded) -> Recorded:
+        return self.recorder.unary(name, self)
+
+    return function
+
+
+for _name in FUNCTIONS:
+    # NumPy calls such methods for arrays of objects
+    setattr(Recorded, _name, _method(_name))
 
 
 def _constant(x: Any) -> bool:

@@ -40,15 +40,11 @@ def text() -> str:
 def mistakes(content: Any) -> list[tuple[tuple[str | int, ...], str]]:
     """(path, message) of everything in a description that the schema refuses.
 
-    It is empty if jsonschema is not installed; `rd.load` reports the same mistakes one by one.
-
     Args:
         content: the description as plain values.
     """
-    try:
-        from jsonschema import Draft7Validator
-    except ImportError:
-        return []
+    from jsonschema import Draft7Validator
+
     found = []
     for error in Draft7Validator(schema()).iter_errors(content):
         path = tuple(error.absolute_path)

@@ -81,7 +81,7 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
             _fixed(root, joint.name, link.parent, link.name, joint.pose(0.0))
             continue
         child = link.name
-        if not _is_identity(joint.tail):
+        if not joint.tail.is_identity:
             child = new_name(f"{link.name}_axis", taken, "_")
             _link(root, child, None, [])
         _joint(root, link, child)
@@ -174,12 +174,8 @@ def _numbers(values: Floats | list[float]) -> str:
     return " ".join(repr(float(x) + 0.0) for x in values)
 
 
-def _is_identity(pose: Pose) -> bool:
-    return bool(np.array_equal(pose.homogeneous(), np.eye(4)))
-
-
 def _origin(element: etree._Element, pose: Pose) -> None:
-    if not _is_identity(pose):
+    if not pose.is_identity:
         xyz, rpy = _numbers(pose.translation), _numbers(roll_pitch_yaw(pose.rotation))
         etree.SubElement(element, "origin", xyz=xyz, rpy=rpy)
 

@@ -6,7 +6,6 @@ xacro runs in a separate process, which is killed if it takes too long.
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from ..errors import DescriptionError, one_line, wrong
@@ -69,17 +68,11 @@ def expanded(path: Path) -> str:
     """The URDF text to which ROS's xacro expands a file, with the arguments of a `XacroFile`.
 
     Raises:
-        DescriptionError: xacro is not installed, refuses the file (the message includes xacro's
-            own), takes longer than `LONGEST`, or produces too large a text; a required argument is
-            missing, or the file has no argument of a given name.
+        DescriptionError: xacro refuses the file (the message includes xacro's own), takes longer
+            than `LONGEST`, or produces too large a text; a required argument is missing, or the
+            file has no argument of a given name.
     """
     where = path.name
-    if importlib.util.find_spec("xacro") is None:
-        raise DescriptionError(
-            f"{where}: xacro is not installed; `pip install xacro`, or pass the URDF that "
-            "`xacro FILE` prints",
-            name=where,
-        )
     root = Path(__file__).resolve().parents[2]
     arguments = [str(root), str(path.absolute()), *arguments_of(path)]
     text, told = output(_CHILD, arguments, f"{where}: xacro", LONGEST)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A base with a prescribed motion: mobile or tilted arms, arms on ships, legs on a body.
 
-The torques are those of the same robot carried by six additional joints, three prismatic and three
-revolute, held at zero, where their rates equal the base's twist. Gravity is an acceleration of the
-base:
+The torques are those of the same robot on a floating base (see `formulations.floating`) that moves
+as prescribed, and gravity is an acceleration of the base:
 
-    prismatic: q̈ = a - g     revolute: q̇ = ω,  q̈ = α - Σ_{i<j} z_i q̇_i × z_j q̇_j
+    q = [0; 1; joints],   v = [0; ω; q̇],   v̇ = [a - g; α; q̈]
 
 The position and the linear velocity of the base have no effect. For a robot with loops the torques
 of its tree are projected: τ = Tᵀ τ_r at q̇_r = T_q q̇, q̈_r = T_q q̈ + Ṫ_q q̇.
@@ -20,28 +19,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
+from ..formulations.form import FLOATING
+from ..formulations.options import Options
 from ..formulations.terms import MOTION, OF_LINKS
 from ..inputs import as_floats, vectors
 from ..mechanism import Mechanism
-from ..mechanism.six_joints import on_six_joints, turns
+from ..mechanism.six_joints import on_six_joints
 from ..scalar import Floats
 from .companion import Companion
-from .inputs import Options
 from .motors import MotorSide, MotorTorques
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
-from .tree import Tree
 
 ZERO = (0.0, 0.0, 0.0)
-NONE, STILL = np.zeros(3), np.zeros(6)
-NONE.flags.writeable = False
+NONE, HERE = np.zeros(3), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+NONE.flags.writeable = HERE.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,17 +98,6 @@ class BaseMotion:
         specific_force: Floats = np.asarray(self.linear_acceleration) - g
         return specific_force
 
-    @cached_property
-    def rates(self) -> Floats:
-        """q̇ (…, 6) of the six joints."""
-        turning = np.asarray(self.angular_velocity)
-        return np.concatenate([np.zeros_like(turning), turning[..., ::-1]], axis=-1)
-
-    @cached_property
-    def turns(self) -> Floats:
-        """q̈ (…, 3) of the three revolute joints."""
-        return turns(np.asarray(self.angular_velocity), np.asarray(self.angular_acceleration))
-
 
 class Placed(Protocol):
     """A robot, with or without loops, at one position; links are given by name."""
@@ -163,13 +150,9 @@ class MovingBase:
             )
         self._used = replace(options, terms=tuple(used))
         self._six = on_six_joints(tree)
-        self._chain = OpenChain.by(self._used, self._six)
-        self._tree: Companion[MovingBase, Tree] = Companion(
-            lambda moving: Tree(moving._six, moving._used),
-            lambda made, moving: made.over(moving._six),
-        )
+        self._chain = OpenChain(self._six, self._used, FLOATING)
         self._regressor: Companion[MovingBase, RegressorKernel] = Companion(
-            lambda moving: RegressorKernel(moving._six, moving._robot, moving._used),
+            lambda moving: RegressorKernel(moving._six, moving._robot, moving._used, FLOATING),
             lambda made, moving: made.over(moving._six),
         )
         self._names = tree.joint_names
@@ -177,7 +160,7 @@ class MovingBase:
         kept = tuple(name for name in terms if name != "friction") if self.adds else terms
         on_shafts = replace(options, terms=kept)
         self._motors: Companion[MovingBase, MotorSide] = Companion(
-            lambda moving: MotorSide(on_six_joints(moving._robot), on_shafts),
+            lambda moving: MotorSide(on_six_joints(moving._robot), on_shafts, FLOATING),
             lambda made, moving: made.over(moving._robot),
         )
         self._bind(robot)
@@ -199,8 +182,7 @@ class MovingBase:
         other = copy(self)
         other._six = on_six_joints(tree)
         other._chain = self._chain.over(other._six)
-        other._tree, other._regressor = self._tree.after(), self._regressor.after()
-        other._motors = self._motors.after()
+        other._regressor, other._motors = self._regressor.after(), self._motors.after()
         other._bind(robot)
         return other
 
@@ -220,7 +202,7 @@ class MovingBase:
     ) -> MotorTorques:
         """(drive, gear) (…, m) as in `InverseDynamics.motor_torques`."""
         tau = self.torques(at, qd, qdd, motion)
-        robot, gravity = on_six_joints(self._robot), STILL[:3]
+        robot, gravity = on_six_joints(self._robot), NONE
         if self.adds:
             motion = self._with_gravity_change(motion)
             gravity = -np.asarray(motion.specific_force)
@@ -239,8 +221,8 @@ class MovingBase:
         n = len(self._names)
         # holding the robot against gravity is equivalent to accelerating it upwards
         felt = standing.felt(np.asarray(self._robot.gravity, dtype=float))
-        lifted = _concatenated(_concatenated(felt, NONE), np.zeros(n))
-        tau = self._chain.kernel("inertia").call(_with_base("q", STILL, at.q, n), lifted)[..., 6:]
+        lifted = _joined(felt, np.zeros(3 + n))
+        tau = self._chain.kernel("inertia").call(_joined(HERE, at.q), lifted)[..., 6:]
         return np.ascontiguousarray(at.on_motors(tau, self._names))
 
     def derivatives(
@@ -248,7 +230,7 @@ class MovingBase:
     ) -> Floats:
         """(…, 3, n, n) of a robot without loops; if `adds`, only the part to be added."""
         state = self._moved(q, qd, qdd, motion)
-        found: Floats = self._tree.of(self).derivatives(*state)[..., 6:, 6:].copy()
+        found: Floats = self._chain.kernel("derivatives").call(*state)[..., 6:, 6:].copy()
         if self.adds:
             found[..., 1:, :, :] = 0.0
         return found
@@ -280,31 +262,28 @@ class MovingBase:
     def _carried(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, n: int
     ) -> tuple[Floats, Floats, Floats]:
-        """q, qd, qdd (…, 6 + n) of the six joints followed by the tree's."""
+        """q (…, 7 + n), v and v̇ (…, 6 + n) of the base followed by the tree's joints."""
         if motion.specific_force is not None and not (self._has_gravity or self.adds):
             raise wrong(
                 InputError, "base_motion", "specific_force, which includes gravity, without the "
                 "term gravity", "linear_acceleration",
             )  # fmt: skip
-        felt = motion.felt(self._gravity)
+        q, qd, qdd = vectors("q", q, n), vectors("qd", qd, n), vectors("qdd", qdd, n)
+        omega, alpha = motion.angular_velocity, motion.angular_acceleration
         return (
-            _with_base("q", STILL, q, n),
-            _with_base("qd", motion.rates, qd, n),
-            _with_base("qdd", _concatenated(felt, motion.turns), qdd, n),
+            _joined(HERE, q),
+            _joined(NONE, omega, qd),
+            _joined(motion.felt(self._gravity), alpha, qdd),
         )
 
 
-def _with_base(name: str, base: Floats, state: ArrayLike, n: int) -> Floats:
-    """[base; state] (…, 6 + n)."""
-    return _concatenated(base, vectors(name, state, n))
-
-
-def _concatenated(one: Floats, other: Floats) -> Floats:
-    if one.ndim == other.ndim == 1:
-        return np.concatenate((one, other))
-    batch = np.broadcast_shapes(one.shape[:-1], other.shape[:-1])
+def _joined(*parts: Any) -> Floats:
+    """[parts] along the last axis; the others broadcast."""
+    if all(part.ndim == 1 for part in parts):
+        return np.concatenate(parts)
+    batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return np.concatenate(
-        [np.broadcast_to(x, (*batch, x.shape[-1])) for x in (one, other)], axis=-1
+        [np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1
     )
 
 

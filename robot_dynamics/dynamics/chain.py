@@ -14,16 +14,15 @@ from numpy.typing import ArrayLike
 from ..closure import ClosedChain, ConstraintForces
 from ..codegen.kernel import batch_shape
 from ..errors import InputError, wrong
-from ..formulations.form import Form
+from ..formulations.form import STANDING, Form
+from ..formulations.options import Options
 from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .base_motion import BaseMotion, MovingBase, Placed
 from .companion import Companion
-from .inputs import Options
 from .motors import MotorSide, MotorTorques
 from .regressor import RegressorKernel
-from .tree import Tree
 
 
 class Chain(ABC):
@@ -36,7 +35,7 @@ class Chain(ABC):
     without compiling if possible.
     """
 
-    trees: ClassVar[type[Tree]] = Tree
+    form: ClassVar[Form] = STANDING
     closed: ClosedChain | None
     """Positions, Jacobians and state of a robot with loops; None without loops"""
     mechanism: Mechanism
@@ -51,11 +50,8 @@ class Chain(ABC):
 
     def __init__(self, mechanism: Mechanism, options: Options):
         self.mechanism, self.options = mechanism, options
-        self._tree: Companion[Chain, Tree] = Companion(
-            lambda robot: self.trees(robot.tree, options), lambda tree, robot: tree.over(robot.tree)
-        )
         self._regressor: Companion[Chain, RegressorKernel] = Companion(
-            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options, self._form),
+            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options, self.form),
             lambda kernel, robot: kernel.over(robot.tree),
         )
         self._moving: Companion[Chain, MovingBase] = Companion(
@@ -63,7 +59,7 @@ class Chain(ABC):
             lambda moving, robot: moving.over(robot.tree, robot.mechanism),
         )
         self._motors: Companion[Chain, MotorSide] = Companion(
-            lambda robot: MotorSide(robot.mechanism, options, self._form),
+            lambda robot: MotorSide(robot.mechanism, options, self.form),
             lambda side, robot: side.over(robot.mechanism),
         )
 
@@ -72,16 +68,12 @@ class Chain(ABC):
         """The torques with a prescribed motion of the base."""
         return self._moving.of(self)
 
-    @property
-    def _form(self) -> Form:
-        return self.trees.chains.form
-
     def _bind(self, before: Chain, mechanism: Mechanism) -> None:
         """Take over what `before` has built, with the gravity, friction and bodies of another
         mechanism."""
         self.mechanism = mechanism
-        for name in ("_tree", "_regressor", "_moving", "_motors"):
-            setattr(self, name, getattr(before, name).after())
+        self._regressor, self._moving = before._regressor.after(), before._moving.after()
+        self._motors = before._motors.after()
 
     # --- functions that open and closed chains implement differently --------------------------
 

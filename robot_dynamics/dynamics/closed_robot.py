@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
+from dataclasses import asdict
 from functools import cached_property
 
 import numpy as np
@@ -19,12 +20,13 @@ from ..closure import ClosedChain, ConstraintForces
 from ..closure.dynamics.platform import platform_links
 from ..codegen.kernel import put
 from ..errors import InputError, wrong
+from ..formulations.options import Options
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .chain import Chain
-from .inputs import Options
+from .companion import Companion
 from .motors import tree_state
-from .tree import Tree
+from .open_chain import OpenChain, by_newton
 
 
 class ClosedRobot(Chain):
@@ -36,10 +38,14 @@ class ClosedRobot(Chain):
         self, mechanism: Mechanism, options: Options, lock: AbstractContextManager[object]
     ):
         self.lock = lock
-        self.closed = ClosedChain(mechanism, **options.named)
+        self.closed = ClosedChain(mechanism, **asdict(options))
         # with home closed and loose joints locked
         super().__init__(self.closed.mechanism, options)
-        self._freed: list[Tree] = []
+        self._tree: Companion[ClosedRobot, OpenChain] = Companion(
+            lambda robot: OpenChain(robot.tree, by_newton(options)),
+            lambda tree, robot: tree.over(robot.tree),
+        )
+        self._freed: OpenChain | None = None
         self._adopt()
 
     def _adopt(self) -> None:
@@ -65,12 +71,12 @@ class ClosedRobot(Chain):
         """Itself, changed. The caller holds the lock."""
         self.closed.update(mechanism)
         self._bind(self, mechanism)
+        self._tree = self._tree.after()
         return self
 
     def copy(self) -> ClosedRobot:
         """As `Chain.copy`; the copy continues from this one's last state."""
         other = copy(self)
-        other._bind(self, self.mechanism)
         other.closed = copy(self.closed)
         other._adopt()
         return other
@@ -104,8 +110,6 @@ class ClosedRobot(Chain):
         if self.options.sensed:
             expected = "False: torques determine the motion of the actuated joints"
             raise wrong(InputError, "sensed", True, expected)
-        if "inertia" not in self.options.terms:
-            raise wrong(InputError, "terms", sorted(self.options.terms), "inertia among them")
         with self.lock:
             return put(out, self.closed.forward(q, qd, tau))
 
@@ -141,13 +145,17 @@ class ClosedRobot(Chain):
 
         def pushes(mechanism: Mechanism, q_tree: Floats) -> tuple[Floats, Floats]:
             tree = self._with_platform_free(mechanism)
+
+            def pose(link: str) -> Floats:
+                return tree.kernel("pose", link).call(q_tree)
+
             tau, at_P = np.zeros(1), np.zeros(6)
             on_platform = platform_links(mechanism)
             for link, wrench in wrenches.items():
-                tau = tau + tree.wrench_torques(q_tree, link, wrench)
+                tau = tau + tree.kernel("wrench_torques", link).call(q_tree, wrench)
                 if link in on_platform:
-                    P = tree.pose(q_tree, str(mechanism.platform))[..., :3, 3]
-                    arm = tree.pose(q_tree, link)[..., :3, 3] - P
+                    P = pose(str(mechanism.platform))[..., :3, 3]
+                    arm = pose(link)[..., :3, 3] - P
                     moment = wrench[..., 3:] + np.cross(arm, wrench[..., :3])
                     force = np.broadcast_to(wrench[..., :3], moment.shape)
                     at_P = at_P + np.concatenate([force, moment], axis=-1)
@@ -156,44 +164,45 @@ class ClosedRobot(Chain):
         with self.lock:
             return self.closed.constraint_forces(q, qd, qdd, pushes if wrenches else None)
 
-    def _with_platform_free(self, mechanism: Mechanism) -> Tree:
+    def _with_platform_free(self, mechanism: Mechanism) -> OpenChain:
         """The tree with the free platform. Only its geometry is used, which never changes. The
         caller holds the lock."""
-        if not self._freed:
-            self._freed.append(Tree(mechanism, self.options))
-        return self._freed[0]
+        if self._freed is None:
+            self._freed = OpenChain(mechanism, by_newton(self.options))
+        return self._freed
 
 
 class ClosedPlace:
     """A robot with loops at a configuration q_r (…, n_r) that closes them: a `Placed`."""
 
-    def __init__(self, closed: ClosedChain, tree: Tree, q_r: Floats):
+    def __init__(self, closed: ClosedChain, tree: OpenChain, q_r: Floats):
         self._closed, self._tree, self._q_r = closed, tree, q_r
-        self._order = [closed.coordinate_names.index(name) for name in tree.chain.joint_names]
+        self._order = [closed.coordinate_names.index(name) for name in tree.joint_names]
         self.q = q_r[..., self._order]
 
     def kinetic_energy(self, qd: ArrayLike) -> Floats:
         """The kinetic energy (…,), J, of links, rotors and platform."""
         rates, _ = self._closed.motion(self._q_r, qd, np.zeros(len(self._closed.joint_names)))
-        return self._tree.kinetic_energy(self.q, rates[..., self._order])
+        return self._tree.kernel("kinetic_energy").call(self.q, rates[..., self._order])
 
     def potential_energy(self) -> Floats:
         """The potential energy (…,), J, relative to all centres of mass at the base's origin."""
-        return self._tree.potential_energy(self.q)
+        return self._tree.kernel("potential_energy").call(self.q)
 
     def pose(self, link: str) -> Floats:
         """(…, 4, 4): the link's frame in the base frame."""
-        return self._tree.pose(self.q, link)
+        return self._tree.kernel("pose", link).call(self.q)
 
     def jacobian(self, link: str) -> Floats:
         """J T (…, 6, k)"""
         state = self._closed.solver.state(self._q_r)
         T = state.T_q if self._closed.sensed else state.T
-        return np.asarray(self._tree.jacobian(self.q, link) @ T[..., self._order, :])
+        J = self._tree.kernel("jacobian", link).call(self.q)
+        return np.asarray(J @ T[..., self._order, :])
 
     def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
         """S Tᵀ Jᵀ w (…, n_m)"""
-        tau = self._tree.wrench_torques(self.q, link, wrench)
+        tau = self._tree.kernel("wrench_torques", link).call(self.q, wrench)
         return np.asarray((self._on_motors[..., self._order] @ tau[..., None])[..., 0])
 
     def state(

@@ -6,7 +6,6 @@ robot_torques(q, qd, qdd, tau);   the robot's parameters are compiled in; no all
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shutil
@@ -29,7 +28,8 @@ from ..description.files import arguments_of, find, is_text, writable, write_byt
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
 from ..formulations.forward import solved
-from ..formulations.kinematics import jacobian, pose
+from ..formulations.options import Options
+from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from ..version import version
@@ -56,7 +56,6 @@ _FUNCTIONS = {
 FUNCTIONS = tuple(_FUNCTIONS)
 """The functions that can be exported"""
 USUAL = FUNCTIONS[:4]
-_OF_A_LINK = ("pose", "jacobian")
 _SIZES = {
     "derivatives": "3 * {0} * {0}",
     "linearize": "6 * {0} * {0}",
@@ -305,15 +304,12 @@ def sources(
     names = tuple(dict.fromkeys(functions))
     if unknown := [name for name in names if name not in _FUNCTIONS]:
         raise wrong(InputError, "functions", unknown[0], choices(_FUNCTIONS))
-    if not 0.0 <= friction_smoothing < math.inf:
-        raise wrong(InputError, "friction_smoothing", friction_smoothing, "a velocity, or 0")
     link = mechanism.links[-1].name if link is None else link
     if link not in mechanism.index():
         raise wrong(InputError, "link", link, choices(mechanism.index()))
-    options = rotors, tuple(terms), friction_smoothing
-    chain = OpenChain(mechanism, formulation, *options)
-    newton = OpenChain(mechanism, "newton_euler", *options)
-    pieces = [_Piece.of(name, chain, newton, link) for name in names]
+    options = Options(formulation, rotors, names_of_terms(terms), friction_smoothing)
+    chain = OpenChain(mechanism, options)
+    pieces = [_Piece.of(name, chain, link) for name in names]
     joints = identifiers(mechanism.joint_names, f"{prefix.upper()}_JOINT_")
     dialect = PRECISIONS[precision]
     header = _header(prefix, joints, pieces, dialect)
@@ -359,10 +355,10 @@ class _Piece:
     program: Program
 
     @classmethod
-    def of(cls, name: str, chain: OpenChain, newton: OpenChain, link: str) -> _Piece:
-        """`newton` is the same chain by newton_euler, which some functions require."""
+    def of(cls, name: str, chain: OpenChain, link: str) -> _Piece:
+        """The function of a chain; `link` is that of a function of a link."""
         n = len(chain.joint_names)
-        arguments, function = _recorded(name, chain, newton, link)
+        arguments, function = _recorded(name, chain, link)
         program = record(lambda *states: np.ravel(function(*states)), (n,) * len(arguments))
         return cls(name, arguments, guarded(program, len(arguments)))
 
@@ -374,25 +370,16 @@ class _Piece:
 
 
 def _recorded(
-    name: str, chain: OpenChain, newton: OpenChain, link: str
-) -> tuple[tuple[str, ...], Callable[..., Any]]:
+    name: str, chain: OpenChain, link: str
+) -> tuple[tuple[str, ...], Callable[..., Array]]:
     """(the arguments, the function over any scalar)"""
-    if name in _OF_A_LINK:
-        of_link = {"pose": pose, "jacobian": jacobian}[name]
-        return ("q",), lambda q: of_link(chain.mechanism, link, q)
-
-    def of_chain(name: str) -> Callable[..., Any]:
-        of = newton if name in ("forward", "derivatives") else chain
-        function, numbers = of.function(name), of.parameters
-        return lambda *states: array([*function.equations(*states, numbers)])
-
     if name != "linearize":
-        return chain.function(name).arguments, of_chain(name)
+        return chain.function(name, link).arguments, chain.equations(name, link)
+    forward, derivatives = chain.equations("forward"), chain.equations("derivatives")
     n = len(chain.joint_names)
 
     def linearized(q: Array, qd: Array, tau: Array) -> Array:
-        qdd = of_chain("forward")(q, qd, tau)
-        of_q, of_qd, D = of_chain("derivatives")(q, qd, qdd).reshape(3, n, n)
+        of_q, of_qd, D = derivatives(q, qd, forward(q, qd, tau))
         # A = [0, 1; -D⁻¹ ∂τ/∂q, -D⁻¹ ∂τ/∂q̇],  B = [0; D⁻¹]
         right = np.hstack([-of_q, -of_qd, np.eye(n)])
         lower = array([solved(D, column) for column in right.T]).T

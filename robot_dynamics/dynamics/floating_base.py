@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, choices, wrong
 from ..formulations.floating import adjoint
+from ..formulations.form import FLOATING
 from ..inputs import vectors
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import BASE, floating, names_on_axes
@@ -26,9 +27,8 @@ from .base_motion import MovingBase
 from .chain import Chain
 from .inverse_dynamics import InverseDynamics
 from .linearization import Linearization
-from .open_chain import FloatingChain, OpenChain
+from .open_chain import OpenChain
 from .open_robot import OpenRobot
-from .tree import FloatingTree
 
 SMALL_ANGLE = 1e-4
 """rad; for smaller angles the coefficients of `integrate` come from series, exact to rounding"""
@@ -37,8 +37,7 @@ SMALL_ANGLE = 1e-4
 class FloatingRobot(OpenRobot):
     """A tree carried by six joints; its state is q (…, n + 1), v and a (…, n)."""
 
-    chains = FloatingChain
-    trees = FloatingTree
+    form = FLOATING
 
     def _adopt(self, chain: OpenChain) -> None:
         super()._adopt(chain)

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the arguments of `InverseDynamics`: options, vectors, bodies."""
+"""Checks of the arguments of `InverseDynamics`: mechanisms, vectors, bodies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
-from ..formulations.terms import rotors_felt
 from ..inputs import finite, number, vectors
 from ..mechanism import Inertial, Mechanism
 from ..mechanism.mechanism import check_usable
@@ -20,33 +18,6 @@ from ..scalar import Floats
 ROUNDING = 1e-9
 """Fraction of the largest entry by which an inertia may be asymmetric, or a principal moment below
 zero"""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of `InverseDynamics`, under the same names.
-
-    The names of formulations, rotor models, terms and backends are checked where they are used.
-    """
-
-    formulation: str
-    rotors: str
-    terms: tuple[str, ...]
-    friction_smoothing: float
-    sensed: bool
-    condition_limit: float
-    backend: str
-    threads: int | None
-
-    @property
-    def named(self) -> dict[str, Any]:
-        """The options as keyword arguments."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    @property
-    def rotors_felt(self) -> str:
-        """The rotor model that these terms need; see `terms.rotors_felt`."""
-        return rotors_felt(self.rotors, self.terms)
 
 
 def payload(name: str, body: Any) -> Inertial:
@@ -78,20 +49,6 @@ def wrenches(given: Mapping[str, ArrayLike] | None) -> dict[str, Floats]:
     named = (given or {}).items()
     what = ("force and moment",)
     return {link: vectors(f"wrench on {link}", value, 6, what) for link, value in named}
-
-
-def names_of_terms(chosen: Any) -> tuple[Any, ...]:
-    """Names of terms as a tuple; `Equations` checks whether these terms exist.
-
-    Raises:
-        InputError: they are not names.
-    """
-    names = (chosen,) if isinstance(chosen, str) else chosen
-    if isinstance(names, Iterable):
-        names = tuple(names)
-        if all(isinstance(name, str) for name in names):
-            return names
-    raise wrong(InputError, "terms", chosen, "names of terms")
 
 
 def robot(value: Any) -> Mechanism:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 from weakref import WeakSet
@@ -14,14 +14,15 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closure import CONDITION_LIMIT, ClosedChain, ConstraintForces
-from ..codegen.kernel import checked_threads, put
+from ..closure import ClosedChain, ConstraintForces
+from ..codegen.kernel import put
 from ..codegen.native import Forwarding, shortened
 from ..errors import InputError, choices, listed, one_line, wrong
 from ..formulations.equations import TERMS
-from ..inputs import as_floats, finite, flag, number
+from ..formulations.options import CONDITION_LIMIT, Options
+from ..formulations.terms import names_of_terms
+from ..inputs import as_floats, finite
 from ..mechanism import Friction, Inertial, Mechanism
-from ..mechanism.dynamic_parameters import standard_parameters
 from ..mechanism.shown import FEW, as_html
 from ..mechanism.transform import with_parts, with_payload
 from ..scalar import Array, Floats
@@ -29,7 +30,6 @@ from . import inputs
 from .base_motion import BaseMotion
 from .chain import Chain
 from .closed_robot import ClosedRobot
-from .inputs import Options
 from .linearization import Linearization, linearized
 from .motors import MotorTorques, motors
 from .open_robot import OpenRobot
@@ -105,12 +105,12 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         self._options = Options(
             formulation,
             rotors,
-            inputs.names_of_terms(terms),
-            number("friction_smoothing", friction_smoothing, 0.0),
-            flag("sensed", sensed),
-            number("condition_limit", condition_limit, 1.0),
+            names_of_terms(terms),
+            friction_smoothing,
+            sensed,
+            condition_limit,
             backend,
-            checked_threads(threads),
+            threads,
         )
         self.formulation = formulation
         self._unlock()
@@ -320,6 +320,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         Source: chapters 6 and 7 of [F08].
         """
+        if "inertia" not in self._options.terms:
+            raise wrong(InputError, "terms", sorted(self._options.terms), "inertia among them")
         if base_motion is not None:
             still = np.zeros(len(self.joint_names))
             # the torques due to the base's motion do not depend on q̈
@@ -507,12 +509,12 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """(p,): names of the standard parameters; see `mechanism.dynamic_parameters`."""
-        return tuple(self._parameters())
+        return tuple(self._options.parameters(self.mechanism))
 
     @property
     def parameters(self) -> Floats:
         """The standard parameters π (p,), SI units, with payloads and changed friction."""
-        return np.array(list(self._parameters().values()))
+        return np.array(list(self._options.parameters(self.mechanism).values()))
 
     def regressor(
         self,
@@ -550,10 +552,6 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             )
             return put(out, found)
         return self._robot.chain.regressor(q, qd, qdd, out)
-
-    def _parameters(self) -> dict[str, float]:
-        options = self._options
-        return standard_parameters(self.mechanism, options.rotors_felt, "friction" in options.terms)
 
     # --- the motors' side of the gears -------------------------------------------------------
 
@@ -705,7 +703,7 @@ def _made(
     where: Floats | None,
 ) -> InverseDynamics:
     """The unpickled object; a closed chain continues from its last state `where` (n_r,)."""
-    dynamics = kind(bare, **options.named)
+    dynamics = kind(bare, **asdict(options))
     if payloads:
         with dynamics._changing:
             dynamics._adopt(bare, payloads)

@@ -26,10 +26,10 @@ from ..codegen import Function, Kernel
 from ..formulations import newton_euler
 from ..formulations.form import STANDING, Form
 from ..formulations.layout import Recompile
+from ..formulations.options import Options
 from ..mechanism import Friction, Inertial, Mechanism, Rotor
 from ..mechanism.transform import rotors_as_links
 from ..scalar import Array, Floats, array
-from .inputs import Options
 
 
 class MotorTorques(NamedTuple):

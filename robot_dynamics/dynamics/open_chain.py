@@ -1,27 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled dynamics of an open chain, with gravity, friction and inertias as parameters."""
+"""The compiled functions of an open chain, with gravity, friction and inertias as parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..codegen import Function, Kernel
+from ..errors import InputError, choices, wrong
 from ..formulations.equations import Equations
-from ..formulations.form import FLOATING, STANDING, Form
+from ..formulations.form import FEW, STANDING, Form
 from ..formulations.layout import Layout, shaped
-from ..mechanism import Mechanism
+from ..formulations.options import Options
+from ..mechanism import Inertial, Mechanism
+from ..mechanism.base_parameters import Moments
+from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
 from ..scalar import Array, Floats, array, zeros
-from .inputs import Options
+from .companion import Companion
+
+MATRICES = ("mass_matrix", "coriolis_matrix")
+OF_A_LINK = ("pose", "jacobian", "wrench_torques")
+"""The functions that take the name of a link: its frame in the base frame (4, 4), its J (6, n) with
+[ṗ; ω] = J q̇, and Jᵀ w (n,) of a wrench w on it"""
+BY_NEWTON = ("derivatives", "forward", "kinetic_energy")
+"""The functions that are computed by newton_euler, whatever the formulation"""
+
+_ARGUMENTS = {
+    "torques": ("q", "qd", "qdd"),
+    "inertia": ("q", "qdd"),
+    "bias": ("q", "qd"),
+    "coriolis_matrix": ("q", "qd"),
+    "mass_matrix": ("q",),
+    "gravity": ("q",),
+    "kinetic_energy": ("q", "qd"),
+    "potential_energy": ("q",),
+    "derivatives": ("q", "qd", "qdd"),
+    "forward": ("q", "qd", "tau"),
+    "pose": ("q",),
+    "jacobian": ("q",),
+    "wrench_torques": ("q", "wrench"),
+}
 
 
 class OpenChain:
-    """The functions of `Equations` over floats. It never changes, so any thread may use it.
+    """The functions of a tree over floats. It never changes, so any thread may use it.
 
     Gravity, friction and the links' inertias are parameters of the kernels: `over` returns the
     same chain with other values and compiles nothing. Geometry, rotors and the choice of terms are
@@ -29,60 +55,37 @@ class OpenChain:
 
     Args:
         mechanism: without loops, or whose loops are left open.
-        formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+        options: those of `InverseDynamics`.
+        form: `FLOATING` for a tree on six joints: q is (…, n + 1), and poses, Jacobians and
+            wrenches are on the world's axes.
 
     Raises:
         InputError, BackendError: see `InverseDynamics`.
     """
 
-    form: ClassVar[Form] = STANDING
-
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        formulation: str,
-        rotors: str,
-        terms: Iterable[str],
-        friction_smoothing: float = 0.0,
-        backend: str = "auto",
-        threads: int | None = None,
-    ):
-        choices = (formulation, rotors, frozenset(terms), friction_smoothing)
-        self._choices = choices
-        self.mechanism = mechanism
-        """The robot from which the first chain was made"""
-        equations = shaped(self.form.equations.of(mechanism, *choices))
+    def __init__(self, mechanism: Mechanism, options: Options, form: Form = STANDING):
+        self._options, self.form = options, form
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names
-        self._backend, self._threads = backend, threads
+        equations = self._shaped(mechanism)
         self._layout = Layout(equations.mechanism, {link.name for link in mechanism.links})
         self._equations = equations
-        self._robot = mechanism.name
-        self._built: dict[str, Kernel] = {}  # shared with every chain that `over` returns
-        self._bind(equations)
-
-    @classmethod
-    def by(cls, options: Options, mechanism: Mechanism) -> OpenChain:
-        """The chain of a mechanism with the options of `InverseDynamics`."""
-        return cls(
-            mechanism,
-            options.formulation,
-            options.rotors,
-            options.terms,
-            options.friction_smoothing,
-            options.backend,
-            options.threads,
+        self._built: dict[tuple[str, str], Kernel] = {}  # shared with all that `over` returns
+        self._newton: Companion[OpenChain, OpenChain] = Companion(
+            lambda chain: OpenChain(chain.mechanism, by_newton(options), form),
+            lambda newton, chain: newton.over(chain.mechanism),
         )
+        self._bind(mechanism, equations)
 
-    def _bind(self, equations: Equations) -> None:
+    def _shaped(self, mechanism: Mechanism) -> Equations:
+        return shaped(self.form.equations.of(mechanism, *self._options.of_equations))
+
+    def _bind(self, mechanism: Mechanism, equations: Equations) -> None:
+        self.mechanism = mechanism
         self.parameters = self._layout.values(equations.mechanism)
-        """The values of the kernels' parameters, in the order that `function` expects"""
-        self._kernels: dict[str, Kernel] = {}
-
-    @property
-    def torques(self) -> Callable[..., Floats]:
-        """(q, qd, qdd) -> tau, the kernel itself without any overhead."""
-        return self.kernel("torques").call
+        """The values of the parameters of all functions but the potential energy, in the order
+        that `function` expects"""
+        self._kernels: dict[str | tuple[str, str], Kernel] = {}
 
     def over(self, mechanism: Mechanism) -> OpenChain:
         """The same chain with the gravity, friction and inertias of another mechanism.
@@ -94,54 +97,109 @@ class OpenChain:
             Recompile: it has a kind of friction that is not compiled in.
         """
         other = copy(self)
-        other._bind(shaped(self.form.equations.of(mechanism, *self._choices)))
+        other._bind(mechanism, self._shaped(mechanism))
+        other._newton = self._newton.after()
         return other
+
+    @property
+    def newton(self) -> OpenChain:
+        """The same chain by newton_euler."""
+        return self if self._options.formulation == "newton_euler" else self._newton.of(self)
+
+    @property
+    def torques(self) -> Callable[..., Floats]:
+        """(q, qd, qdd) -> tau, the kernel itself without any overhead."""
+        return self.kernel("torques").call
 
     @property
     def backend(self) -> str:
         """The backend that computes the torques, and the reason if it is not the first choice."""
         return self.kernel("torques").description
 
-    def mass_matrix(self, q: ArrayLike) -> Floats:
-        """D (…, n, n) at q (…, n), kg·m² (kg·m or kg for prismatic joints)."""
-        return self.kernel("mass_matrix").call(q)
-
-    def gravity(self, q: ArrayLike) -> Floats:
-        """g (…, n) at q (…, n): the torques that hold the robot at rest, N·m or N."""
-        return self.kernel("gravity").call(q)
-
-    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """C (…, n, n) of Christoffel symbols at q, qd (…, n)."""
-        return self.kernel("coriolis_matrix").call(q, qd)
-
     @property
     def positions(self) -> int:
         """The length of q."""
         return len(self.joint_names) + self.form.extra
 
-    def _size(self, argument: str) -> int:
-        return self.positions if argument == "q" else len(self.joint_names)
+    def kernel(self, name: str, link: str = "") -> Kernel:
+        """The kernel of one of the functions, built on first use.
 
-    def kernel(self, name: str) -> Kernel:
-        """The kernel of one of the functions, built on first use."""
-        kernel = self._kernels.get(name)
+        With many joints D and C are newton_euler's, whatever the formulation, as the programs of
+        the others grow with n³ or faster.
+
+        Args:
+            name: of the function.
+            link: for a function in `OF_A_LINK`.
+        """
+        key = (name, link) if link else name
+        kernel = self._kernels.get(key)
         if kernel is None:
             # two threads may both get here: they build the same kernel
-            if name not in self._built:
-                function = self.function(name)
-                self._built[name] = Kernel(function, self.parameters, self._backend, self._threads)
-            kernel = self._kernels[name] = self._built[name].at(self.parameters)
+            kernel = self._kernels[key] = self._kernel(name, link)
         return kernel
 
-    def function(self, name: str) -> Function:
-        """A function of `Equations`, or `inertia`, D(q) qdd, in the form that the compiler
-        needs."""
+    def _kernel(self, name: str, link: str) -> Kernel:
+        many = name in MATRICES and len(self.joint_names) > FEW
+        if (many or name in BY_NEWTON) and self.newton is not self:
+            return self.newton.kernel(name)
+        values = self._values(name)
+        if (name, link) not in self._built:
+            function = self.function(name, link)
+            self._built[name, link] = Kernel(
+                function, values, self._options.backend, self._options.threads
+            )
+        return self._built[name, link].at(values)
+
+    def _values(self, name: str) -> Floats:
+        if name in OF_A_LINK:
+            return zeros(0)
+        return self._weights() if name == "potential_energy" else self.parameters
+
+    def equations(self, name: str, link: str = "") -> Callable[..., Array]:
+        """A function for any scalar type, with this chain's parameters.
+
+        Args:
+            name, link: as in `function`.
+        """
+        chain = self.newton if name in BY_NEWTON else self
+        function, values = chain.function(name, link), chain._values(name)
+        return lambda *states: array(function.equations(*states, values)).reshape(function.shape)
+
+    def function(self, name: str, link: str = "") -> Function:
+        """A function of `Equations`, `inertia`, D(q) qdd, an energy, or a function of a link, in
+        the form that the compiler needs.
+
+        Args:
+            name: of the function; those in `BY_NEWTON` only of a chain by newton_euler.
+            link: for a function in `OF_A_LINK`.
+
+        Raises:
+            InputError: no such link.
+        """
         n = len(self.joint_names)
-        arguments = _ARGUMENTS[name]
-        shape: tuple[int, ...] = (n, n) if name.endswith("matrix") else (n,)
-        shape = {"derivatives": (3, n, n), "kinetic_energy": ()}.get(name, shape)
-        pick = _PICKS.get(name, np.ravel)
-        e, layout = self._equations, self._layout
+        if name in OF_A_LINK:
+            size, equations, content = self._of_link(name, link)
+        elif name == "potential_energy":
+            size, equations, content = self._of_weights()
+        else:
+            size, equations, content = self._of_bodies(name)
+        shapes: dict[str, tuple[int, ...]] = {
+            "derivatives": (3, n, n), "kinetic_energy": (), "potential_energy": (), "pose": (4, 4),
+            "jacobian": (6, n), **dict.fromkeys(MATRICES, (n, n)),
+        }  # fmt: skip
+        return Function(
+            name,
+            _ARGUMENTS[name],
+            tuple({"q": self.positions, "wrench": 6}.get(x, n) for x in _ARGUMENTS[name]),
+            shapes.get(name, (n,)),
+            size,
+            equations,
+            (content, self.form.equations),
+            self.mechanism.name,
+        )
+
+    def _of_bodies(self, name: str) -> Parts:
+        n, e, layout = len(self.joint_names), self._equations, self._layout
 
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, p = vectors
@@ -150,44 +208,57 @@ class OpenChain:
                 tau = bound.motion(states[0], zeros(n), states[1])
                 # K = ½ q̇·(D q̇)
                 return tau if name == "inertia" else [array(states[1]) @ tau / 2]
-            # derivatives and forward require the equations of newton_euler
             of = getattr(self.form, name, None)
-            found: Iterable[Any] = pick(of(bound, *states) if of else getattr(bound, name)(*states))
-            return found
+            found: Array = of(bound, *states) if of else getattr(bound, name)(*states)
+            return _symmetric(found) if name == "mass_matrix" else found.ravel()
 
-        content = (
-            layout.content, e.method.name, e.terms, e.friction_smoothing, e.rotors,
-            self.form.equations,
-        )  # fmt: skip
-        return Function(
-            name,
-            arguments,
-            tuple(self._size(argument) for argument in arguments),
-            shape,
-            layout.size,
-            equations,
-            content,
-            self._robot,
-        )
+        chosen = (e.method.name, e.terms, e.friction_smoothing, e.rotors)
+        return layout.size, equations, (layout.content, *chosen)
+
+    def _of_weights(self) -> Parts:
+        """-Σ m g·p, J, of gravity and each body's mass and first moment."""
+        bodies = self._weighed
+
+        def equations(q: Array, p: Array) -> Iterable[Any]:
+            links = tuple(
+                replace(link, inertial=Moments(m, array(h), zeros(3, 3)))  # type: ignore[arg-type]
+                for link, (m, *h) in zip(bodies.links, p[3:].reshape(-1, 4), strict=True)
+            )
+            bound = replace(bodies, links=links, gravity=p[:3])
+            return [self.form.places.potential_energy(bound, q)]
+
+        return len(self._weights()), equations, _geometry(bodies)
+
+    def _weights(self) -> Floats:
+        """The parameters of the potential energy."""
+        bodies = [link.inertial for link in self._weighed.links]
+        moments = (x for body in bodies for x in (body.mass, *body.first_moment))
+        return array([*self.mechanism.gravity, *moments])
+
+    @property
+    def _weighed(self) -> Mechanism:
+        return lumped(rotors_as_links(with_rotor_model(self.mechanism, self._options.rotors)))
+
+    def _of_link(self, name: str, link: str) -> Parts:
+        mechanism, places = self.mechanism, self.form.places
+        if link not in mechanism.index():
+            raise wrong(InputError, "link", link, choices(mechanism.index()))
+
+        def equations(q: Array, *others: Array) -> Iterable[Any]:
+            if name == "wrench_torques":
+                return array(places.jacobian(mechanism, link, q).T @ others[0])
+            return np.ravel(getattr(places, name)(mechanism, link, q))
+
+        return 0, equations, (_geometry(mechanism), link)
 
 
-_ARGUMENTS = {
-    "torques": ("q", "qd", "qdd"),
-    "inertia": ("q", "qdd"),
-    "bias": ("q", "qd"),
-    "coriolis_matrix": ("q", "qd"),
-    "mass_matrix": ("q",),
-    "gravity": ("q",),
-    "kinetic_energy": ("q", "qd"),
-    "derivatives": ("q", "qd", "qdd"),
-    "forward": ("q", "qd", "tau"),
-}
+Parts = tuple[int, Callable[..., Iterable[Any]], Any]
+"""The number of parameters of a `Function`, its equations and its content"""
 
 
-class FloatingChain(OpenChain):
-    """The functions of `Floating` over floats, for a tree on six joints: q is (…, n + 1)."""
-
-    form = FLOATING
+def by_newton(options: Options) -> Options:
+    """The same options with newton_euler as the formulation."""
+    return replace(options, formulation="newton_euler")
 
 
 def _symmetric(D: Array) -> list[Any]:
@@ -196,4 +267,7 @@ def _symmetric(D: Array) -> list[Any]:
     return [D[max(i, j), min(i, j)] for i in range(n) for j in range(n)]
 
 
-_PICKS: dict[str, Callable[[Array], Any]] = {"mass_matrix": _symmetric}
+def _geometry(mechanism: Mechanism) -> Any:
+    """The links and the base without bodies, friction and limits."""
+    links = (replace(x, inertial=Inertial(), joint=x.joint.geometry) for x in mechanism.links)
+    return (tuple(links), mechanism.base)

@@ -6,36 +6,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import ConstraintForces
 from ..errors import InputError, wrong
-from ..formulations.form import FEW
 from ..formulations.layout import Recompile
+from ..formulations.options import Options
 from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .chain import Chain
-from .inputs import Options
 from .open_chain import OpenChain
-from .tree import Tree
 
 
 class OpenRobot(Chain):
     """A robot without loops. It never changes, so it needs no lock."""
 
     closed = None
-    chains: ClassVar[type[OpenChain]] = OpenChain
 
     def __init__(self, mechanism: Mechanism, options: Options):
         super().__init__(mechanism, options)
         if options.sensed:
             raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
         self.lock = nullcontext()
-        self._adopt(self.chains.by(options, mechanism))
+        self._adopt(OpenChain(mechanism, options, self.form))
 
     def _adopt(self, chain: OpenChain) -> None:
         self._chain = chain
@@ -62,7 +59,7 @@ class OpenRobot(Chain):
         try:
             other._adopt(self._chain.over(mechanism))
         except Recompile:
-            other._adopt(self.chains.by(self.options, mechanism))
+            other._adopt(OpenChain(mechanism, self.options, self.form))
         return other
 
     def copy(self) -> OpenRobot:
@@ -70,33 +67,28 @@ class OpenRobot(Chain):
         return self
 
     def at(self, q: ArrayLike, regular: bool = False) -> OpenPlace:  # noqa: ARG002
-        return OpenPlace(self._tree.of(self), as_floats("q", q))
+        return OpenPlace(self._chain, as_floats("q", q))
 
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, OpenPlace]:
         return self.torques(q, qd, qdd), self.at(q)
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
-        return self._matrices.mass_matrix(q)
+        return self._chain.kernel("mass_matrix").call(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        return self._matrices.coriolis_matrix(q, qd)
-
-    @property
-    def _matrices(self) -> OpenChain:
-        """The chain that computes D and C: with many joints newton_euler's, whatever the
-        formulation, as the programs of the others grow with n³ or faster."""
-        return self._chain if len(self.joint_names) <= FEW else self._tree.of(self).chain
+        return self._chain.kernel("coriolis_matrix").call(q, qd)
 
     def gravity(self, q: ArrayLike) -> Floats:
-        return self._chain.gravity(q)
+        return self._chain.kernel("gravity").call(q)
 
     def forward(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
     ) -> Floats:
-        return self._tree.of(self).forward(q, qd, tau, out)
+        call = self._chain.kernel("forward").call
+        return call(q, qd, tau) if out is None else call(q, qd, tau, out=out)
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        return self._tree.of(self).derivatives(q, qd, qdd)
+        return self._chain.kernel("derivatives").call(q, qd, qdd)
 
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
@@ -104,16 +96,16 @@ class OpenRobot(Chain):
         return self._regressor.of(self).matrix(q, qd, qdd, out)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        return self._tree.of(self).kinetic_energy(q, qd)
+        return self._chain.kernel("kinetic_energy").call(q, qd)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
-        return self._tree.of(self).potential_energy(q)
+        return self._chain.kernel("potential_energy").call(q)
 
     def pose(self, q: ArrayLike, link: str) -> Floats:
-        return self._tree.of(self).pose(q, link)
+        return self._chain.kernel("pose", link).call(q)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
-        return self._tree.of(self).jacobian(q, link)
+        return self._chain.kernel("jacobian", link).call(q)
 
     def constraint_forces(
         self,
@@ -129,16 +121,16 @@ class OpenRobot(Chain):
 class OpenPlace(NamedTuple):
     """A robot without loops at q (…, n): a `Placed`."""
 
-    tree: Tree
+    chain: OpenChain
     q: Floats
 
     def pose(self, link: str) -> Floats:
         """(…, 4, 4)"""
-        return self.tree.pose(self.q, link)
+        return self.chain.kernel("pose", link).call(self.q)
 
     def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
         """Jᵀ w (…, n)"""
-        return self.tree.wrench_torques(self.q, link, wrench)
+        return self.chain.kernel("wrench_torques", link).call(self.q, wrench)
 
     def state(
         self,

@@ -15,6 +15,7 @@ from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations.form import STANDING, Form
 from ..formulations.layout import Recompile
+from ..formulations.options import Options
 from ..formulations.regressor import check_linear
 from ..formulations.terms import MOTION, OF_LINKS, motion_of, move, moves_as_one
 from ..mechanism import Mechanism
@@ -25,7 +26,6 @@ from ..mechanism.dynamic_parameters import (
     standard_parameters,
 )
 from ..scalar import Array, Floats
-from .inputs import Options
 from .motors import tree_state
 
 

@@ -254,4 +254,4 @@ def _slope(law: Friction, rate: Scalar, smoothing: Scalar) -> Scalar:
 
     program = record(torque, (1, len(names)))
     vectors = [array([rate]), array(law.numbers.values())]
-    return pushforward(program, vectors, [array([1.0]), zeros(len(names))])[1][0]
+    return pushforward(program, vectors, [array([1.0]), zeros(len(names))])[0]

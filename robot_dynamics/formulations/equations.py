@@ -31,7 +31,7 @@ from ..scalar import (
     zeros,
 )
 from . import Formulation, formulation
-from .terms import MOTION, gravity_of, motion_of
+from .terms import MOTION, gravity_of, motion_of, names_of_terms
 from .terms import TERMS as TERMS
 
 
@@ -69,7 +69,7 @@ class Equations:
         method = formulation(formulation_name)
         if rotors not in ROTOR_MODELS:
             raise wrong(InputError, "rotors", rotors, choices(ROTOR_MODELS))
-        chosen = frozenset([terms] if isinstance(terms, str) else terms)
+        chosen = frozenset(names_of_terms(terms))
         for term in chosen - set(TERMS):
             raise wrong(InputError, "terms", term, "any of " + ", ".join(TERMS))
         heavy = rotors != "none" and any(not r.inertial.is_nothing for r in mechanism.rotors)

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.base_parameters import Moments, compact
 from ..mechanism.mechanism import body_from, body_numbers
-from ..scalar import Array, Floats, array
+from ..scalar import Array, array
 from .equations import Equations
 
 LINEAR = frozenset({"newton_euler"})
@@ -34,14 +32,20 @@ class Layout:
     gravity (3,); then, for each link that has them, its joint's friction coefficients and its
     inertial parameters in the form that the formulation uses; then the shafts' friction
     coefficients.
+
+    Args:
+        mechanism: in the form that the formulation uses.
+        links: names of those that have parameters.
+        bare: names of links that never have a body, and thus no inertial parameters.
     """
 
-    def __init__(self, mechanism: Mechanism, links: set[str]):
+    def __init__(self, mechanism: Mechanism, links: Container[str], bare: Container[str] = ()):
         self._mechanism = mechanism
         self._links = [link for link in mechanism.links if link.name in links]
-        self.size = 3 + sum(
-            len(friction_fields(link)) + len(_entries(link)) for link in self._links
-        )
+        # by link, the indices of its body's parameters
+        self._entries = {x.name: () if x.name in bare else _entries(x) for x in self._links}
+        self.size = 3 + sum(map(len, self._entries.values()))
+        self.size += sum(len(friction_fields(link)) for link in self._links)
         self.size += sum(map(len, self._shafts))
 
     @cached_property
@@ -53,32 +57,32 @@ class Layout:
     @cached_property
     def content(self) -> Any:
         """What is compiled in: the mechanism without the values of its parameters."""
-        variable = {link.name for link in self._links}
+        entries = self._entries
         links = [
-            (link.name, link.parent, link.joint.coupling, friction_fields(link), _entries(link))
-            if link.name in variable
-            else link
-            for link in self._mechanism.links
+            (x.name, x.parent, x.joint.coupling, friction_fields(x), entries[x.name])
+            if x.name in entries
+            else x
+            for x in self._mechanism.links
         ]
         joints = [link.joint.geometry for link in self._mechanism.links]
         m = self._mechanism
         shafts = [replace(armature, friction=None) for armature in m.armatures]
         return (links, joints, m.base, m.rotors, shafts, self._shafts)
 
-    def values(self, mechanism: Mechanism) -> Floats:
-        """The parameters of a mechanism of this geometry."""
+    def values(self, mechanism: Mechanism) -> Array:
+        """The parameters of a mechanism of this geometry, of any scalar type."""
         values = [*mechanism.gravity]
         for link in self._links:
             same = mechanism.link(link.name)
             values += law_values(same.joint.friction, friction_fields(link))
-            values += [_numbers(same.inertial)[k] for k in _entries(link)]
+            values += [_numbers(same.inertial)[k] for k in self._entries[link.name]]
         shafts = [armature.friction for armature in mechanism.armatures]
         if len(shafts) != len(self._shafts):
             raise Recompile
         for law, names in zip(shafts, self._shafts, strict=True):
             if law is not None or names:
                 values += law_values(law or Friction(), names)
-        return np.array(values, dtype=float)
+        return array(values)
 
     def filled(self, p: Array) -> Mechanism:
         """The mechanism with these parameters (size,), of any scalar."""
@@ -88,7 +92,7 @@ class Layout:
         for link in self._links:
             friction = Friction(**{name: next(rest) for name in friction_fields(link)})
             numbers: list[Any] = [0.0] * 10
-            for k in _entries(link):
+            for k in self._entries[link.name]:
                 numbers[k] = next(rest)
             new[link.name] = replace(
                 link,

@@ -9,11 +9,13 @@ system compensates gravity.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..errors import InputError, wrong
 from ..scalar import Array, array, zeros
 
 
@@ -81,3 +83,17 @@ def gravity_of(terms: Collection[str], gravity: Array) -> Array:
 def moves_as_one(terms: Collection[str]) -> bool:
     """Do the chosen terms include all terms of motion, or none?"""
     return len({name in terms for name in MOTION}) == 1
+
+
+def names_of_terms(chosen: Any) -> tuple[Any, ...]:
+    """Names of terms as a tuple; `Equations` checks whether these terms exist.
+
+    Raises:
+        InputError: they are not names.
+    """
+    names = (chosen,) if isinstance(chosen, str) else chosen
+    if isinstance(names, Iterable):
+        names = tuple(names)
+        if all(isinstance(name, str) for name in names):
+            return names
+    raise wrong(InputError, "terms", chosen, "names of terms")

@@ -3,26 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..closure import ClosedChain
-from ..codegen.differentiate import pushforward
+from ..codegen.differentiate import slopes
 from ..codegen.recorder import record
+from ..dynamics.open_chain import OpenChain
 from ..errors import InputError, wrong
 from ..formulations import kinematics
-from ..formulations.equations import Equations, polarised
-from ..formulations.form import STANDING, Form
+from ..formulations.equations import polarised
+from ..formulations.form import Form
 from ..formulations.forward import solved
-from ..formulations.layout import shaped
+from ..formulations.options import Options
 from ..formulations.regressor import check_linear
-from ..formulations.terms import MOTION, OF_LINKS, rotors_felt
+from ..formulations.terms import MOTION, OF_LINKS
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import friction_shapes, standard_parameters
-from ..mechanism.transform import rotors_as_links, with_rotor_model, without_bodies
+from ..mechanism.transform import without_bodies
 from ..scalar import Array, Scalar, array, from_columns, zeros
 
 
@@ -30,27 +32,12 @@ from ..scalar import Array, Scalar, array, from_columns, zeros
 class Choices:
     """The options of `functions`."""
 
-    formulation: str
-    rotors: str
-    terms: frozenset[str]
-    friction_smoothing: float
-    form: Form = STANDING
+    options: Options
+    form: Form
 
-    def equations(self, mechanism: Mechanism, formulation: str | None = None) -> Equations:
-        """The equations of motion in the form that is recorded.
-
-        Args:
-            mechanism: the robot.
-            formulation: None: the chosen one.
-        """
-        name = formulation or self.formulation
-        form = self.form.equations
-        return shaped(form.of(mechanism, name, self.rotors, self.terms, self.friction_smoothing))
-
-    def parameters(self, mechanism: Mechanism) -> dict[str, float]:
-        """The standard parameters π by name."""
-        rotors = rotors_felt(self.rotors, self.terms)
-        return standard_parameters(mechanism, rotors, "friction" in self.terms)
+    def chain(self, mechanism: Mechanism) -> OpenChain:
+        """The functions of a tree."""
+        return OpenChain(mechanism, self.options, self.form)
 
     def regressor(
         self,
@@ -72,11 +59,11 @@ class Choices:
         Raises:
             InputError: see `check_linear`.
         """
-        chosen = self.terms if terms is None else frozenset(terms)
-        rotors = rotors_felt(self.rotors, self.terms)
-        check_linear(mechanism, rotors, self.terms)
+        options = self.options
+        chosen, rotors = frozenset(options.terms if terms is None else terms), options.rotors_felt
+        check_linear(mechanism, rotors, options.terms)
         shapes = array(friction_shapes(mechanism))
-        model = self.form.regressor.of(mechanism, rotors, chosen, self.friction_smoothing)
+        model = self.form.regressor.of(mechanism, rotors, chosen, options.friction_smoothing)
         names = tuple(standard_parameters(mechanism, rotors, "friction" in chosen))
         return names, model.matrix(q, qd, qdd, mechanism.gravity, shapes)
 
@@ -85,45 +72,18 @@ class Described:
     """The dynamics with the mechanism's own parameters; vectors are (n,), of any scalar."""
 
     def __init__(self, mechanism: Mechanism, choices: Choices):
-        self.mechanism, self._choices = mechanism, choices
-        self._equations = equations = choices.equations(mechanism)
-        self.torques = equations.torques
-        self.mass_matrix = partial(choices.form.mass_matrix, equations)
-        self.coriolis_matrix = partial(choices.form.coriolis_matrix, equations)
-        self.gravity = equations.gravity
+        self._mechanism, self._choices = mechanism, choices
+        self._chain = choices.chain(mechanism)
 
-    def forward(self, q: Array, qd: Array, tau: Array) -> Array:
-        """Forward dynamics: qdd (n,)."""
-        return self._choices.form.forward(self._plain, q, qd, tau)
-
-    def derivatives(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """The derivatives of tau with respect to q, qd and qdd: (3, n, n)."""
-        return self._choices.form.derivatives(self._plain, q, qd, qdd)
-
-    @property
-    def _plain(self) -> Equations:
-        return self._choices.equations(self.mechanism, "newton_euler")
-
-    def energies(self, q: Array, qd: Array) -> list[Scalar]:
-        """[K, P], J."""
-        # K = ½ q̇·(D q̇)
-        kinetic = array(qd) @ self._equations.motion(q, zeros(len(qd)), qd) / 2
-        tree = rotors_as_links(with_rotor_model(self.mechanism, self._choices.rotors))
-        return [kinetic, self._choices.form.places.potential_energy(tree, q)]
-
-    def regressor(self, q: Array, qd: Array, qdd: Array) -> tuple[tuple[str, ...], Array]:
-        """(names (p,), Y (n, p)); see `Choices.regressor`."""
-        return self._choices.regressor(self.mechanism, q, qd, qdd)
-
-    def pose(self, link: str, q: Array) -> Array:
-        """The pose (4, 4) of a link's frame in the base frame."""
-        found: Array = self._choices.form.places.pose(self.mechanism, link, q)
-        return found
-
-    def jacobian(self, link: str, q: Array) -> Array:
-        """The Jacobian J (6, n) of the origin of a link's frame, on base axes."""
-        found: Array = self._choices.form.places.jacobian(self.mechanism, link, q)
-        return found
+    def of(self, name: str, link: str = "") -> Callable[..., Any]:
+        """One of the functions, by its name in `Functions`."""
+        if name == "regressor":
+            return lambda *state: self._choices.regressor(self._mechanism, *state)[1]
+        if name != "energies":
+            return self._chain.equations(name, link)
+        kinetic, potential = map(self._chain.equations, ("kinetic_energy", "potential_energy"))
+        # [K, P], J
+        return lambda q, qd: [kinetic(q, qd).item(), potential(q).item()]
 
 
 class Linear:
@@ -133,21 +93,26 @@ class Linear:
     def __init__(self, mechanism: Mechanism, choices: Choices, parameters: Array):
         self._mechanism, self._choices = mechanism, choices
         self._n = len(mechanism.joint_names)
-        self._pi = dict(zip(choices.parameters(mechanism), parameters, strict=True))
+        self._pi = dict(zip(choices.options.parameters(mechanism), parameters, strict=True))
         # as in `Equations`: the links always move, and the weight is that of everything
-        self._motion = {*OF_LINKS, *choices.terms} & {*MOTION}
-        felt = rotors_felt(choices.rotors, choices.terms) != "none"
-        self._unfelt = None if felt else choices.equations(without_bodies(mechanism))
+        self._motion = {*OF_LINKS, *choices.options.terms} & {*MOTION}
+        felt = choices.options.rotors_felt != "none"
+        self._unfelt = None if felt else choices.chain(without_bodies(mechanism))
+
+    def of(self, name: str, _link: str = "") -> Callable[..., Any]:
+        """One of the functions, by its name in `Functions`."""
+        function: Callable[..., Any] = getattr(self, name)
+        return function
 
     def torques(self, q: Array, qd: Array, qdd: Array) -> Array:
         """The torques tau (n,)."""
-        return self._of(self._choices.terms, q, qd, qdd)
+        return self._of(self._choices.options.terms, q, qd, qdd)
 
     def gravity(self, q: Array) -> Array:
         """The gravity torques g (n,)."""
         still = zeros(self._n)
         g = self._of({"gravity"}, q, still, still)
-        return g if self._unfelt is None else g + self._unfelt.gravity(q)
+        return g if self._unfelt is None else g + self._unfelt.equations("gravity")(q)
 
     def mass_matrix(self, q: Array) -> Array:
         """The inertia matrix D (n, n)."""
@@ -180,45 +145,41 @@ class Closed:
     """
 
     def __init__(self, chain: ClosedChain, choices: Choices):
-        self.chain, self._choices = chain, choices
-        self._model = model = chain.model
-        self.torques = model.torques
-        self.mass_matrix = model.mass_matrix
-        self.coriolis_matrix = model.coriolis_matrix
-        self.gravity = model.gravity
-        self.forward = model.forward
-        self._tree = chain.tree
+        self._choices, self._model = choices, chain.model
+        self._names, self._tree = tuple(choices.options.parameters(chain.mechanism)), chain.tree
         self._order = [chain.coordinate_names.index(name) for name in self._tree.joint_names]
+
+    def of(self, name: str, link: str = "") -> Callable[..., Any]:
+        """One of the functions, by its name in `Functions`: of this class, or of `ClosedModel`."""
+        function = getattr(self if hasattr(self, name) else self._model, name)
+        return partial(function, link) if link else function
 
     def derivatives(self, q_r: Array, qd: Array, qdd: Array) -> Array:
         """The derivatives of tau with respect to q, qd and qdd, with the loops kept closed:
         (3, n_m, k)."""
         state = q_r, qd, qdd
-        program = record(self.torques, [len(x) for x in state])
-        still = [zeros(len(x)) for x in state]
-        columns = []
-        for unit in np.eye(len(qd)):
-            # the other joints follow: dq_r = T dq
-            ways = self._model.rates(q_r, unit), unit, unit
-            columns += [
-                pushforward(program, state, [*still[:i], way, *still[i + 1 :]])[1]
-                for i, way in enumerate(ways)
-            ]
-        found = np.array(columns, dtype=object).reshape(len(qd), 3, -1)
-        return np.moveaxis(found, 0, -1)
+        program = record(self._model.torques, [len(x) for x in state])
+        # the other joints follow: dq_r = T dq
+        columns = [
+            slopes(program, state, (self._model.rates(q_r, unit), unit, unit))
+            for unit in np.eye(len(qd))
+        ]
+        return np.moveaxis(np.array(columns, dtype=object), 0, -1)
 
     def energies(self, q_r: Array, qd: Array) -> list[Scalar]:
         """[K, P], J."""
         rates = self._model.rates(q_r, qd)
-        return Described(self._tree, self._choices).energies(q_r[self._order], rates[self._order])
+        of_tree = Described(self._tree, self._choices).of("energies")
+        found: list[Scalar] = of_tree(q_r[self._order], rates[self._order])
+        return found
 
-    def regressor(self, q_r: Array, qd: Array, qdd: Array) -> tuple[tuple[str, ...], Array]:
-        """(names (p,), Y (n_m, p)): the names of the tree's standard parameters and the regressor.
+    def regressor(self, q_r: Array, qd: Array, qdd: Array) -> Array:
+        """Y (n_m, p) of the described standard parameters, as the tree may have more.
 
         Raises:
             InputError: some but not all of the terms of motion are chosen.
         """
-        terms = self._choices.terms
+        terms = self._choices.options.terms
         parts = {name in terms for name in MOTION if self._tree.rotors or name in OF_LINKS}
         if len(parts) > 1:
             expected = f"all of {', '.join(MOTION)}, or none of them"
@@ -227,7 +188,8 @@ class Closed:
         state = (each[self._order] for each in (q_r, rates, accelerations))
         names, Y = self._choices.regressor(self._tree, *state)
         # τ = Tᵀ τ_tree
-        return names, self._model.on_motors(q_r)[:, self._order] @ Y
+        wanted = [names.index(name) for name in self._names]
+        return array(self._model.on_motors(q_r)[:, self._order] @ Y[:, wanted])
 
     def pose(self, link: str, q_r: Array) -> Array:
         """The pose (4, 4) of a link's frame in the base frame."""

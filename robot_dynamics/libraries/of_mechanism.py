@@ -20,6 +20,8 @@ from ..codegen.recorder import record
 from ..errors import BackendError, InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.form import FLOATING, STANDING
+from ..formulations.options import Options
+from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import floating, names_on_axes
 from ..scalar import Array, Floats, is_whole
@@ -91,13 +93,12 @@ def functions(
         raise BackendError(
             f"library {library!r}: {error}; install it: pip install {LIBRARIES[library]}"
         ) from error
-    chosen = frozenset([terms] if isinstance(terms, str) else terms)
+    options = Options(formulation, rotors, names_of_terms(terms), friction_smoothing)
     if floating_base:
         mechanism = floating(mechanism, joints)
     elif joints is not None:
         raise wrong(InputError, "joints", joints, "floating_base=True as well")
-    form = FLOATING if floating_base else STANDING
-    options = Choices(formulation, rotors, chosen, friction_smoothing, form)
+    made = Choices(options, FLOATING if floating_base else STANDING)
     if mechanism.loops:
         if taken:
             raise wrong(InputError, "arguments", ", ".join(sorted(taken)), "none, with loops")
@@ -107,13 +108,13 @@ def functions(
             mechanism,
             formulation,
             rotors=rotors,
-            terms=sorted(chosen),
+            terms=options.terms,
             friction_smoothing=friction_smoothing,
             backend="python",
         )
-        return ClosedFunctions(chain.mechanism, backend, options, (), chain, strides)
-    options.equations(mechanism)  # refuses what `InverseDynamics` refuses
-    return Functions(mechanism, backend, options, tuple(a for a in ARGUMENTS if a in taken))
+        return ClosedFunctions(chain.mechanism, backend, made, (), chain, strides)
+    made.chain(mechanism)  # refuses what `InverseDynamics` refuses
+    return Functions(mechanism, backend, made, tuple(a for a in ARGUMENTS if a in taken))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,24 +164,22 @@ class Functions:
     @cached_property
     def torques(self) -> Callable[..., Any]:
         """(q, qd, qdd) → tau (n,)."""
-        return self._made("torques", STATE, {"tau": (self._torques,)}, lambda m, *x: m.torques(*x))
+        return self._made("torques", STATE, {"tau": (self._torques,)})
 
     @cached_property
     def mass_matrix(self) -> Callable[..., Any]:
         """(q) → D (n, n)."""
-        return self._made("mass_matrix", ("q",), {"D": self._matrix}, lambda m, q: m.mass_matrix(q))
+        return self._made("mass_matrix", ("q",), {"D": self._matrix})
 
     @cached_property
     def coriolis_matrix(self) -> Callable[..., Any]:
         """(q, qd) → C (n, n), which consists of Christoffel symbols."""
-        return self._made(
-            "coriolis_matrix", ("q", "qd"), {"C": self._matrix}, lambda m, *x: m.coriolis_matrix(*x)
-        )
+        return self._made("coriolis_matrix", ("q", "qd"), {"C": self._matrix})
 
     @cached_property
     def gravity(self) -> Callable[..., Any]:
         """(q) → g (n,)."""
-        return self._made("gravity", ("q",), {"g": (self._torques,)}, lambda m, q: m.gravity(q))
+        return self._made("gravity", ("q",), {"g": (self._torques,)})
 
     @cached_property
     def forward(self) -> Callable[..., Any]:
@@ -189,11 +188,10 @@ class Functions:
         Raises:
             InputError: `terms` without inertia.
         """
-        if "inertia" not in self.choices.terms:
-            raise wrong(InputError, "terms", sorted(self.choices.terms), "inertia among them")
-        return self._made(
-            "forward", ("q", "qd", "tau"), {"qdd": (self._n,)}, lambda m, *x: m.forward(*x)
-        )
+        terms = self.choices.options.terms
+        if "inertia" not in terms:
+            raise wrong(InputError, "terms", sorted(terms), "inertia among them")
+        return self._made("forward", ("q", "qd", "tau"), {"qdd": (self._n,)})
 
     @cached_property
     def derivatives(self) -> Callable[..., Any]:
@@ -206,15 +204,13 @@ class Functions:
         self._refuse_parameters("derivatives", "differentiate torques with the library instead")
         names = ("dtau_dq", "dtau_dqd", "dtau_dqdd")
         results = dict.fromkeys(names, self._matrix)
-        return self._made("derivatives", STATE, results, lambda m, *x: m.derivatives(*x))
+        return self._made("derivatives", STATE, results)
 
     @cached_property
     def regressor(self) -> Callable[..., Any]:
         """(q, qd, qdd) → Y (n, p), with tau = Y π."""
         shape = (self._torques, len(self.parameter_names))
-        return self._made(
-            "regressor", STATE, {"Y": shape}, self._regressor, depends_on=("gravity",)
-        )
+        return self._made("regressor", STATE, {"Y": shape}, depends_on=("gravity",))
 
     @cached_property
     def energies(self) -> Callable[..., Any]:
@@ -226,7 +222,7 @@ class Functions:
         """
         self._refuse_parameters("energies", "the described parameters")
         results: Mapping[str, tuple[int, ...]] = {"kinetic": (), "potential": ()}
-        return self._made("energies", ("q", "qd"), results, lambda m, *x: m.energies(*x))
+        return self._made("energies", ("q", "qd"), results)
 
     def pose(self, link: str) -> Callable[..., Any]:
         """The function (q) → (4, 4), the pose of a link's frame in the base frame.
@@ -271,24 +267,19 @@ class Functions:
 
     @cached_property
     def _described(self) -> dict[str, float]:
-        return self.choices.parameters(self.mechanism)
+        return self.choices.options.parameters(self.mechanism)
 
     def _refuse_parameters(self, name: str, expected: str) -> None:
         if "parameters" in self.arguments:
             raise wrong(InputError, name, "parameters as an argument", expected)
-
-    def _regressor(self, model: Described | Closed, *state: Array) -> Array:
-        names, Y = model.regressor(*state)
-        wanted: Array = Y[:, [names.index(name) for name in self.parameter_names]]
-        return wanted
 
     def _made(
         self,
         name: str,
         state: tuple[str, ...],
         results: Mapping[str, tuple[int, ...]],
-        equations: Callable[..., Any],
         depends_on: tuple[str, ...] = ARGUMENTS,
+        link: str = "",
     ) -> Callable[..., Any]:
         """A function of the state and of the arguments that it depends on."""
         more = [each for each in self.arguments if each in depends_on]
@@ -297,7 +288,7 @@ class Functions:
 
         def recorded(*vectors: Array) -> Array:
             given = dict(zip(more, vectors[len(state) :], strict=True))
-            return np.ravel(equations(self._model(**given), *vectors[: len(state)]))
+            return np.ravel(self._model(**given).of(name, link)(*vectors[: len(state)]))
 
         program = record(recorded, [sizes.get(each, self._n) for each in (*state, *more)])
         return self._built(Definition(name, (*state, *more), tuple(results.items()), program))
@@ -318,7 +309,7 @@ class Functions:
     def _of_link(self, name: str, shape: tuple[int, ...], link: str) -> Callable[..., Any]:
         if link not in self.mechanism.index():
             raise wrong(InputError, "link", link, choices(self.mechanism.index()))
-        return self._made(name, ("q",), {name: shape}, lambda m, q: getattr(m, name)(link, q), ())
+        return self._made(name, ("q",), {name: shape}, depends_on=(), link=link)
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,6 +102,11 @@ class Pose(_Kept):
         """Is this `Pose()`, the identity, which needs no multiplication? Most frames are."""
         return self.rotation is _NO_TURN and self.translation is _NO_SHIFT
 
+    @property
+    def is_identity(self) -> bool:
+        """Is every number that of the identity?"""
+        return np.array_equal(self.rotation, np.eye(3)) and not np.any(self.translation)
+
     @classmethod
     def from_xyz_rpy(cls, xyz: Array, rpy: Array) -> Pose:
         """The pose by translation and then rotation Rz(yaw) Ry(pitch) Rx(roll), as in URDF.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError, wrong
 from ..scalar import Array, is_zero
-from .mechanism import Inertial, Joint, Link, Mechanism, Pose, new_name
+from .mechanism import Inertial, Joint, Link, Mechanism, new_name
 
 BASE = 6
 """Number of joints that carry the base"""
@@ -111,14 +111,10 @@ def is_floating(mechanism: Mechanism) -> bool:
         link.joint.type == kind
         and link.joint.coupling is None
         and np.array_equal(link.joint.axis, np.eye(3)["xyz".index(axis)])
-        and (k == 0 or (link.parent == first[k - 1].name and _is_identity(link.joint.origin)))
-        and (k == BASE - 1 or (link.inertial.is_nothing and _is_identity(link.joint.tail)))
+        and (k == 0 or (link.parent == first[k - 1].name and link.joint.origin.is_identity))
+        and (k == BASE - 1 or (link.inertial.is_nothing and link.joint.tail.is_identity))
         for k, (link, (kind, axis)) in enumerate(zip(first, kinds, strict=True))
     )
-
-
-def _is_identity(pose: Pose) -> bool:
-    return np.array_equal(pose.rotation, np.eye(3)) and not np.any(pose.translation)
 
 
 def _ordered(mechanism: Mechanism, order: Sequence[str]) -> Mechanism:

@@ -24,6 +24,7 @@ from ..closure.dynamics import platform
 from ..closure.geometry.tree_motion import TreeMotion
 from ..errors import ClosureError
 from ..formulations.equations import TERMS, Equations
+from ..formulations.terms import names_of_terms
 from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from ..mechanism.base_parameters import Moments
 from ..mechanism.transform import standard_form, without_bodies
@@ -34,7 +35,7 @@ from .closed_model import ListedModel, PaperModel
 from .polynomial import Ring
 from .polynomial_model import layers
 from .short import Writer
-from .simplify import rational
+from .simplify import matrix, rational
 from .symbolic_parameters import (
     Letters,
     Parameters,
@@ -156,11 +157,6 @@ def _paper_model(
     writer = Writer(ring)
     write = writer.short if simplify else writer.plain
 
-    def matrix(values: Any) -> sympy.Matrix:
-        rows = np.asarray(values, dtype=object)
-        rows = rows.reshape(len(rows), -1)
-        return sympy.Matrix(*rows.shape, [write(entry) for entry in rows.flat])
-
     progress("closure")
     tree = standard_form(_floating(without_bodies(model)))
     S, s = tree.coordinates()
@@ -188,7 +184,7 @@ def _paper_model(
     }
 
     progress(f"legs by {formulation}")
-    terms = frozenset([terms] if isinstance(terms, str) else terms)
+    terms = frozenset(names_of_terms(terms))
     equations = [
         Equations.of(layer, formulation, rotors, terms - {"friction"})
         for layer in layers(legs, rotors)
@@ -202,17 +198,14 @@ def _paper_model(
         "G_q": reduce(add, (x.gravity(q_) for x in equations))[forth],
     }
     progress("writing")
-    parts = {name: matrix(values) for name, values in (on_platform | on_legs).items()}
+    parts = {name: matrix(values, write) for name, values in (on_platform | on_legs).items()}
     progress("Jacobians")
-    parts |= {
-        "closure": matrix(closure),
-        "J_x": matrix(J_x),
-        "J_q": matrix(J_q),
-        "K": _solved(J_q, -J_x, write),
-    }
+    of_loops = {"closure": closure, "J_x": J_x, "J_q": J_q}
+    parts |= {name: matrix(values, write) for name, values in of_loops.items()}
+    parts["K"] = _solved(J_q, -J_x, write)
     with_friction = Equations.of(_tree(symbolic_mechanism(mechanism, known)))
     friction = with_friction.friction(array(q)[back], array(qd)[back])
-    parts["friction"] = sympy.Matrix([rational(each) for each in friction[forth]])
+    parts["friction"] = matrix(friction[forth], rational)
     a, k = len(mechanism.actuated_names), len(mechanism.actuated_names) + len(mechanism.sensed)
     used = set().union(*(values.free_symbols for values in parts.values()))
     return PaperModel(

@@ -20,13 +20,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import sympy
 
 from ..closure import ClosedChain
 from ..closure.dynamics import platform
 from ..closure.dynamics.subsystems import Subsystems
 from ..closure.geometry.independent_rows import IndependentRows
 from ..closure.geometry.linear import Eliminated, chosen_rows, pivots
+from ..closure.geometry.loop_geometry import LoopGeometry
 from ..closure.geometry.tree_motion import TreeMotion, carriers
 from ..formulations.equations import Equations
 from ..formulations.terms import motion_of
@@ -99,9 +99,9 @@ def listed_model(
     rates = array(T @ qd)
     # the legs
     body, tree = platform.platform_body(robot) if apart else (None, robot)
-    order, moving = parts.geometry.order, parts.legs.terms - {"friction"}
+    geometry, moving = parts.geometry, parts.legs.terms - {"friction"}
     each = [Equations.of(x, formulation, rotors, moving) for x in layers(tree, rotors)]
-    legs = _Legs(each, order, _branches(parts.legs.mechanism, order))
+    legs = _Legs(each, geometry, _branches(parts.legs.mechanism, geometry.order))
     motion = {"links": legs.matrices(Equations.of_links, q, rates)}
     if any(each.rotors is not None for each in legs.layers):
         motion["rotors"] = legs.matrices(Equations.of_rotors, q, rates)
@@ -113,7 +113,7 @@ def listed_model(
     dT = np.vstack([nothing, dX])
     F = zeros(n)
     if "friction" in parts.legs.terms:
-        F = legs.ordered(parts.legs.friction, q, rates, T @ array(qdd) + dT @ array(qd))
+        F = parts.geometry.in_tree(parts.legs.friction, q, rates, T @ array(qdd) + dT @ array(qd))
     found |= {"dJ": dJ, "dT": dT, "gr": g_r, "h": h}
 
     D, C, g = nothing + 0.0, nothing + 0.0, T.T @ g_r
@@ -156,20 +156,15 @@ def listed_model(
         D, C, g, tau = S @ D, S @ C, S @ g, S @ tau
     wanted |= {"D": D, "C": C, "g": g, "torques": tau}
 
-    flat = [entry for part in wanted.values() for entry in np.ravel(part)]
     letters = dict(zip(names, (recording.ring.letter("coordinate", x) for x in q_s), strict=True))
-    assignments, outputs = recording.written(
-        flat,
+    assignments, matrices = recording.written(
+        wanted,
         [name for key, part in wanted.items() for name, _ in _entries(LETTER.get(key, key), part)],
         met=_frames(parts, mechanism, q, rates),
         kept={f"{name}_d": rate for name, rate in zip(plain, rates, strict=True)}
         | {name: x for key, part in found.items() for name, x in _entries(key, part)},
         basis=absolute(mechanism, recording.ring, [letters[x] for x in mechanism.joint_names]),
     )
-    matrices = {}
-    for name, part in wanted.items():
-        shape = part.shape if part.ndim == 2 else (len(part), 1)
-        matrices[name] = sympy.Matrix(*shape, [outputs.pop(0) for _ in range(part.size)])
     return ListedModel(
         mechanism.name,
         chain.joint_names,
@@ -243,17 +238,14 @@ class _Legs:
     """The equations of the tree, in the order of q_r."""
 
     layers: list[Equations]
-    order: tuple[int, ...]
+    geometry: LoopGeometry
     branches: list[list[int]]
 
     def of_all(self, function: Callable[..., Array], *vectors: Array) -> Array:
         """The sum over the layers of a function of `Equations`."""
-        return sum((self.ordered(partial(function, x), *vectors) for x in self.layers), zeros(1))
-
-    def ordered(self, function: Callable[..., Array], *vectors: Array) -> Array:
-        """A function whose vectors are in the mechanism's order, with those in the order of q_r."""
-        back = [self.order.index(j) for j in range(len(self.order))]
-        return array(function(*(array(x)[back] for x in vectors)))[list(self.order)]
+        return sum(
+            (self.geometry.in_tree(partial(function, x), *vectors) for x in self.layers), zeros(1)
+        )
 
     def matrices(self, function: Callable[..., Array], q: Array, qd: Array) -> tuple[Array, Array]:
         """(D, C) of `Equations.of_links` or `Equations.of_rotors`."""

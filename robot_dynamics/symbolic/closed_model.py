@@ -12,7 +12,7 @@ import sympy
 from ..errors import ClosureError
 from . import closed_show
 from .document import Document, Documented
-from .simplify import matrix
+from .simplify import simplified
 from .symbolic_parameters import Symbols
 
 
@@ -86,7 +86,7 @@ class PaperModel(Documented):
     @cached_property
     def J_C(self) -> sympy.Matrix:
         """(3, n_r): ẋ = J_C q̇_r (25), by least squares, as Γ has more rows than x."""
-        normal = matrix(self.J_x.T * self.J_x, True)
+        normal = (self.J_x.T * self.J_x).applyfunc(simplified)
         return -(normal.adjugate() / normal.det(method="berkowitz")) * self.J_x.T * self.J_q
 
     def rate(self, values: sympy.Matrix) -> sympy.Matrix:

@@ -13,6 +13,7 @@ import sympy
 from ..errors import InputError, choices, wrong
 from ..formulations import lagrange_euler
 from ..formulations.equations import TERMS, Equations
+from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from .document import Section
@@ -21,7 +22,7 @@ from .polynomial import BITS, Polynomial, TooManyTerms
 from .polynomial_model import PolynomialModel
 from .sheet import Assignments
 from .short import cost
-from .simplify import rational
+from .simplify import matrix, rational
 from .steps import dh_table
 from .steps import lagrange_euler as lagrange_euler_steps
 from .straight_line import inlined, straight_line
@@ -96,7 +97,7 @@ def derive(
     taken = [str(symbol) for symbol in (*q, *qd, *qdd)]
     known = Parameters.of(mechanism, parameters == "symbols", taken)
     progress(f"{formulation}: deriving {len(names)} joints")
-    chosen = frozenset([terms] if isinstance(terms, str) else terms)
+    chosen = frozenset(names_of_terms(terms))
     task = Task(mechanism, q, qd, qdd, known, formulation, rotors, chosen)
     if not intermediates:
         try:
@@ -168,13 +169,11 @@ def _whole(
         raise TooManyTerms
     progress("inertia matrix")
     inertia = model.mass_matrix()
-    D = sympy.Matrix(n, n, [write(x) for x in inertia.flat])
+    D = matrix(inertia, write)
     progress("gravity")
-    g = sympy.Matrix(
-        n, 1, [write(x) for x in (model.gravity() if "gravity" in chosen else [0] * n)]
-    )
+    g = matrix(model.gravity() if "gravity" in chosen else np.zeros(n, dtype=int), write)
     progress("Coriolis matrix")
-    C = sympy.Matrix(n, n, [write(x) for x in coriolis(model, inertia).flat])
+    C = matrix(coriolis(model, inertia), write)
     torques = []
     for name, torque, friction_torque in zip(names, motion, friction, strict=True):
         progress(f"torque at {name}")
@@ -296,7 +295,7 @@ def _friction(task: Task) -> sympy.Matrix:
         return sympy.zeros(len(task.q), 1)
     law = Equations.of(symbolic_mechanism(task.mechanism, task.known), task.formulation)
     torques = law.friction(array(task.q), array(task.qd), array(task.qdd))
-    return sympy.Matrix(len(task.q), 1, [rational(x) for x in torques])
+    return matrix(torques, rational)
 
 
 def _written(steps: lagrange_euler.Steps, write: Any) -> lagrange_euler.Steps:

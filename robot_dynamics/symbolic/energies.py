@@ -6,7 +6,7 @@ d/dt ∂L/∂q̇ - ∂L/∂q = τ,   L = K - P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,18 @@ import numpy as np
 import sympy
 
 from ..description.expression import evaluate, letters
-from ..description.fields import number, sequence, text
 from ..description.files import find, is_yaml, read_text
+from ..description.records import NAME, NUMBER, Kind, Record, by_name, listed
 from ..description.yaml_text import plain
-from ..errors import DescriptionError, InputError, wrong
+from ..errors import DescriptionError, InputError, Place, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .derive import christoffel, derive
 from .document import Equation, Formula, Section, step
-from .simplify import matrix, simplified
+from .simplify import matrix, rational, simplified
 from .symbolic_model import SymbolicModel
 from .symbolic_parameters import symbols_of
 
-KEYS = ("robot", "coordinates", "kinetic", "potential", "symbols")
 MOST = 20
 """Largest number of coordinates that a file of energies may have"""
 
@@ -89,7 +88,8 @@ def from_energies(
     L = K - P
     coordinates = list(zip(q_, qd_, qdd_, strict=True))
     torques = [_rate(L.diff(v), coordinates) - L.diff(x) for x, v, _ in coordinates]
-    D = matrix(D, simplify)
+    write = simplified if simplify else rational
+    D = matrix(D, write)
     C = christoffel(np.array(D), lambda entry, k: entry.diff(q_[k]), qd_)
     model = SymbolicModel(
         title,
@@ -98,10 +98,10 @@ def from_energies(
         qd_,
         qdd_,
         D,
-        matrix(C, simplify) if names else sympy.zeros(0, 0),
-        matrix([P.diff(x) for x in q_], simplify),
+        matrix(C, write),
+        matrix([P.diff(x) for x in q_], write),
         sympy.zeros(len(q_), 1),
-        matrix(torques, simplify),
+        matrix(torques, write),
     )
     return replace(model, derivation=lambda: derivatives(model, K, P))
 
@@ -276,49 +276,43 @@ def from_file(path: str | Path, *, simplify: bool = True) -> SymbolicModel:
         InputError: see `from_energies`.
     """
     file = find(str(path))
-    where = file.name
-    content = plain(read_text(file), where)
-    if not isinstance(content, Mapping):
-        raise wrong(
-            DescriptionError, where, content, "a mapping with coordinates, kinetic, potential"
-        )
-    for key in content:
-        if key not in KEYS:
-            raise wrong(DescriptionError, where, key, "one of " + ", ".join(KEYS))
-    names = [
-        text(name, f"{where}: coordinates")
-        for name in sequence(content.get("coordinates"), f"{where}: coordinates")
-    ]
+    where = Place(file.name)
+    said = FILE.read(plain(read_text(file), where), where)
+    names = said["coordinates"]
     plain_names = all(letters(name) == (name,) for name in names)
     if not names or len(set(names)) < len(names) or len(names) > MOST or not plain_names:
-        raise wrong(
-            DescriptionError, f"{where}: coordinates", names, f"1 to {MOST} names, each once"
-        )
-    energies = []
-    for key in ("kinetic", "potential"):
-        value = content.get(key, 0)
-        written = str(value) if isinstance(value, (int, float, str)) else None
-        if written is None or isinstance(value, bool):
-            raise wrong(DescriptionError, f"{where}: {key}", value, "an expression")
-        known = {name: sympy.Symbol(name, real=True) for name in letters(written)}
-        energies.append(sympy.nsimplify(evaluate(written, known, sympy.pi), rational=True))
-    q, qd = symbols_of(names), symbols_of(names, "_d")
+        expected = f"1 to {MOST} names, each once"
+        raise wrong(DescriptionError, where / "coordinates", list(names), expected)
     model = from_energies(
-        energies[0],
-        energies[1],
-        q,
-        qd,
-        title=str(content.get("robot", file.stem)),
+        said.get("kinetic", 0),
+        said.get("potential", 0),
+        symbols_of(names),
+        symbols_of(names, "_d"),
+        title=said.get("robot", file.stem),
         simplify=simplify,
     )
-    given = content.get("symbols") or {}
-    if not isinstance(given, Mapping):
-        raise wrong(DescriptionError, f"{where}: symbols", given, "a mapping of names to numbers")
-    values = {
-        sympy.Symbol(str(name), real=True): number(value, f"{where}: symbols.{name}")
-        for name, value in given.items()
-    }
-    return replace(model, parameters=values)
+    given = said.get("symbols", {})
+    return replace(model, parameters=dict(zip(symbols_of(given), given.values(), strict=True)))
+
+
+def _energy(value: Any, where: Place) -> sympy.Expr:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise wrong(DescriptionError, where, value, "an expression")
+    known = dict(zip(letters(str(value)), symbols_of(letters(str(value))), strict=True))
+    return sympy.nsimplify(evaluate(str(value), known, sympy.pi), rational=True)
+
+
+ENERGY = Kind(_energy, {"type": ["number", "string"]}).said("J, in q1, q1_d, …")
+FILE = Record(
+    {
+        "robot": NAME,
+        "coordinates": listed(NAME, "their names"),
+        "kinetic": ENERGY,
+        "potential": ENERGY,
+        "symbols": by_name(NUMBER, "values of parameters"),
+    },
+    required=("coordinates",),
+)
 
 
 def _name(coordinate: Any, i: int) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy
 
@@ -16,6 +15,7 @@ from .derive import PARAMETERS
 from .document import Document, Equation, Formula, Section
 from .names import Names
 from .polynomial_model import PolynomialModel
+from .simplify import matrix
 from .symbolic_parameters import Parameters, Symbols, Task, plain_names, symbols_of
 from .tidy import tidied
 
@@ -123,13 +123,8 @@ def kinematics(mechanism: Mechanism, link: str, *, parameters: str = "symbols") 
     known = Parameters.of(tidy, parameters == "symbols", plain)
     bare = without_bodies(tidy)
     model = PolynomialModel(Task(bare, q, (), (), known, "newton_euler", "none", frozenset()))
-    write = model.writer.short
-
-    def matrix(values: Any) -> sympy.Matrix:
-        return sympy.Matrix(*values.shape, [write(x) for x in values.flat])
-
-    pose = matrix(equations.pose(model.mechanism, link, model.q))
-    jacobian = matrix(equations.jacobian(model.mechanism, link, model.q))
+    pose = matrix(equations.pose(model.mechanism, link, model.q), model.writer.short)
+    jacobian = matrix(equations.jacobian(model.mechanism, link, model.q), model.writer.short)
     used = pose.free_symbols | jacobian.free_symbols
     values = {symbol: value for symbol, value in known.values.items() if symbol in used}
     return LinkKinematics(f"{mechanism.name}: {link}", q, pose, jacobian, values, notes)

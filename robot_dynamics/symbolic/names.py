@@ -112,27 +112,27 @@ class Names:
 
     def symbol(self, name: str) -> str:
         """A symbol's name in LaTeX: I_{xx1}, \\dot{\\theta}_{1}."""
-        rate = _RATE.fullmatch(name) if name in self.derived else None
-        dots = {1: r"\dot", 2: r"\ddot"}[len(rate["dots"])] if rate else ""
-        return symbol(rate["name"] if rate else name, dots)
+        name, dots = self.undotted(name)
+        return symbol(name, ("", r"\dot", r"\ddot")[dots])
+
+    def undotted(self, name: str) -> tuple[str, int]:
+        """(the name of what this is the rate or the acceleration of, the number of dots): q1_d and
+        dT_3_1 have one, any name that is not a rate has none."""
+        if name in self.derived and (rate := _RATE.fullmatch(name)):
+            return rate["name"], len(rate["dots"])
+        place = _PLACE.fullmatch(name)
+        return (name[1:], 1) if place and place["rate"] else (name, 0)
 
 
 def symbol(name: str, dots: str = "") -> str:
-    """A name in LaTeX; `dots` is a command such as \\dot for its letter."""
-    if dotted(name):
-        name, dots = name[1:], r"\dot"
-    base, below, above = parts(name)
+    """A name in LaTeX; `dots` is a command such as \\dot for its letter. A name that is a word is
+    kept whole."""
+    found = divided(name)
+    base, below, above = found or (rf"\mathit{{{words(name)}}}", "", "")
+    if found and len(base) > 1:
+        base = rf"\{base}"
     letter = f"{dots}{{{base}}}" if dots else base
     return letter + "".join(f"{mark}{{{x}}}" for mark, x in (("^", above), ("_", below)) if x)
-
-
-def parts(name: str) -> tuple[str, str, str]:
-    """(letter, index, superscript) of a name, in LaTeX; a name that is a word is kept whole."""
-    found = divided(name)
-    if found is None:
-        return rf"\mathit{{{words(name)}}}", "", ""
-    base, below, above = found
-    return (rf"\{base}" if len(base) > 1 else base), below, above
 
 
 def divided(name: str) -> tuple[str, str, str] | None:
@@ -155,12 +155,6 @@ def divided(name: str) -> tuple[str, str, str] | None:
             found["of"] + "'" * len(found["more"]),
         )
     return None
-
-
-def dotted(name: str) -> bool:
-    """Is it an entry of a matrix's rate, such as dT_3_1?"""
-    found = _PLACE.fullmatch(name)
-    return bool(found and found["rate"])
 
 
 def words(text: str) -> str:
@@ -255,13 +249,8 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         return element
 
     def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> Any:  # noqa: ARG002
-        name, dots = symbol.name, ""
-        rate = _RATE.fullmatch(name) if name in self.names.derived else None
-        if rate:
-            name, dots = rate["name"], {1: "˙", 2: "¨"}[len(rate["dots"])]
-        if dotted(name):
-            name, dots = name[1:], "˙"
-        found = divided(name)
+        name, count = self.names.undotted(symbol.name)
+        found, dots = divided(name), ("", "˙", "¨")[count]
         if found is None:
             return self._apart(self._indexed(name, "", dots))
         base, below, above = found

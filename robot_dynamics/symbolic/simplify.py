@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import sympy
 
 LARGEST = 150
@@ -49,12 +51,13 @@ def _normal_form(expression: sympy.Expr) -> sympy.Expr:
     return expanded
 
 
-def matrix(values: Any, simplify: bool) -> sympy.Matrix:
-    """A SymPy matrix from an array of expressions.
+def matrix(values: Any, write: Callable[[Any], sympy.Expr]) -> sympy.Matrix:
+    """A SymPy matrix with the entries of an array, a vector as a column.
 
     Args:
-        values: the expressions.
-        simplify: search for short expressions; False: only replace floats by exact fractions.
+        values: (m, n) or (m,).
+        write: converts an entry to an expression.
     """
-    result = sympy.Matrix(values)
-    return result.applyfunc(simplified if simplify else rational)
+    rows = np.asarray(values, dtype=object)
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    return sympy.Matrix(*rows.shape, [write(x) for x in rows.flat])

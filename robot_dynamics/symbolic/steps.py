@@ -35,7 +35,7 @@ def dh_table(mechanism: Mechanism, q: Sequence[sympy.Symbol], known: Parameters)
             rows.append([link.name, joint.name, *("as described",) * 4])
             continue
         convention, row = found
-        if joint.tail.translation.any() or (joint.tail.rotation != np.eye(3)).any():
+        if not joint.tail.is_identity:
             conventions.add(convention)
         elif convention == "modified" or (row["a"], row["alpha"]) != (0.0, 0.0):
             conventions.add("modified")

@@ -7,6 +7,7 @@ The formulation runs over the recorder's scalars, and the recorded program is wr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..scalar import Array, array
 from .polynomial import Polynomial, Ring
 from .sheet import Assignments, Sheet
 from .short import Writer
+from .simplify import matrix
 from .symbolic_parameters import Letters, Parameters, Task, symbolic_mechanism
 
 
@@ -49,26 +51,33 @@ class Recording:
 
     def written(
         self,
-        values: Sequence[Any],
-        names: Sequence[str],
-        met: Mapping[str, Any],
-        kept: Mapping[str, Any],
-        basis: Mapping[int, Mapping[int, int]],
-    ) -> tuple[Assignments, list[sympy.Expr]]:
-        """The recorded values as (assignments, expressions); see `Sheet.written`.
+        wanted: Mapping[str, Array],
+        names: Sequence[str] = (),
+        met: Mapping[str, Any] = MappingProxyType({}),
+        kept: Mapping[str, Any] = MappingProxyType({}),
+        basis: Mapping[int, Mapping[int, int]] = MappingProxyType({}),
+    ) -> tuple[Assignments, dict[str, sympy.Matrix]]:
+        """The recorded arrays as (assignments, matrices); see `Sheet.written`.
 
         Args:
-            values: the recorded values that are wanted.
-            names: the names of these values.
+            wanted: arrays of recorded values, (m, n) or (m,).
+            names: the names of all their entries, one array after the other; empty: a rough list.
             kept: intermediates by name; those that occur in the values are assigned to these names.
             met: the same, but they are substituted where this does not lengthen the list.
             basis: see `Writer`.
         """
+        values = [entry for part in wanted.values() for entry in np.ravel(part)]
         program = self._recorder.program([*values, *kept.values(), *met.values()])
         taken = {str(x.expression) for x in self.ring.generators}
         sheet = Sheet(Writer(self.ring, basis), taken, rough=not names)
         count = len(values)
-        return sheet.written(program, self._inputs, [*names, *kept, *met], count, count + len(kept))
+        assignments, outputs = sheet.written(
+            program, self._inputs, [*names, *kept, *met], count, count + len(kept)
+        )
+        rest = iter(outputs)  # the entries of one array after the other
+        return assignments, {
+            name: matrix(part, lambda _: next(rest)) for name, part in wanted.items()
+        }
 
     def _recorded(self, value: Any) -> Any:
         if not isinstance(value, Polynomial):
@@ -98,13 +107,7 @@ def straight_line(task: Task) -> tuple[Assignments, dict[str, sympy.Matrix]]:
         "g": equations.gravity(q) if "gravity" in equations.terms else nothing,
         "friction": equations.friction(q, qd, qdd) if "friction" in equations.terms else nothing,
     }
-    flat = [entry for part in parts.values() for entry in np.ravel(part)]
-    assignments, outputs = recording.written(flat, (), {}, {}, {})
-    matrices = {}
-    for name, part in parts.items():
-        columns = n if part.ndim == 2 else 1
-        matrices[name] = sympy.Matrix(n, columns, [outputs.pop(0) for _ in range(n * columns)])
-    return assignments, matrices
+    return recording.written(parts)
 
 
 def inlined(assignments: Assignments, parts: dict[str, sympy.Matrix]) -> dict[str, sympy.Matrix]:

@@ -14,6 +14,7 @@ from .document import Equation, Formula, Section, step
 from .names import entry_names
 from .polynomial import Polynomial, Ring
 from .polynomial_model import PolynomialModel
+from .simplify import matrix
 
 WRITTEN_OUT = 2
 """Largest number of terms of an entry that is inserted in later results; a longer one is used by
@@ -138,7 +139,7 @@ def sweeps(
         part = f" (bodies {k} of {len(model.equations)})" if several else ""
         for title, quantities, text, tex in SWEEPS[formulation]:
             shown = [
-                Equation(_name(quantity, body, count), _matrix(value, write))
+                Equation(_name(quantity, body, count), matrix(value, write))
                 for quantity, body, value, count in _numbered(notes.seen)
                 if quantity in quantities
             ]
@@ -157,11 +158,6 @@ def sweeps(
             )
         )
     return sections
-
-
-def _matrix(value: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Matrix:
-    shape = value.shape if value.ndim == 2 else (len(value), 1)
-    return sympy.Matrix(*shape, [write(x) for x in value.flat])
 
 
 def _numbered(seen: list[tuple[str, int, Any]]) -> list[tuple[str, int, Any, int]]:

@@ -339,7 +339,7 @@ def dh_row(joint: Joint) -> tuple[str, dict[str, float]] | None:
             "alpha": math.atan2(T[2, 1], T[2, 2]),
         }
         return "standard", row
-    if (np.eye(3) == T).all() and not t.any() and abs(R[0, 2]) < close:
+    if after.is_identity and abs(R[0, 2]) < close:
         alpha = math.atan2(-R[1, 2], R[2, 2])
         # origin = Rx(alpha) Tx(a) Rz(theta) Tz(d): p = (a, -d sin alpha, d cos alpha)
         if abs(p[1] * math.cos(alpha) + p[2] * math.sin(alpha)) < close:

@@ -25,6 +25,7 @@ from ...dynamics import InverseDynamics
 from ...dynamics.open_chain import OpenChain
 from ...formulations import FORMULATIONS, kinematics
 from ...formulations.equations import TERMS
+from ...formulations.options import Options
 from ...mechanism import Inertial, Mechanism, Pose
 from ...mechanism.transform import ROTOR_MODELS, rotors_as_links, with_payload, with_rotor_model
 from ...scalar import Array, Floats
@@ -115,7 +116,8 @@ class _Weighed:
     """The functions of an open chain, with gravity and payload as arguments."""
 
     def __init__(self, mechanism: Mechanism, choices: Choices, terms: Iterable[str]):
-        self._chain = OpenChain(mechanism, choices.formulation, choices.rotors, tuple(terms))
+        options = Options(choices.formulation, choices.rotors, tuple(terms))
+        self._chain = OpenChain(mechanism, options)
         self._p = _Affine.of(
             lambda robot: self._chain.over(robot).parameters, mechanism, choices.carrier
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from numpy.typing import ArrayLike
 
 from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
-from ...inputs import as_floats, number, vectors
+from ...formulations.options import CONDITION_LIMIT as CONDITION_LIMIT
+from ...formulations.options import Options
+from ...formulations.terms import names_of_terms
+from ...inputs import as_floats, vectors
 from ...mechanism import Mechanism, Pose
 from ...mechanism.mechanism import check_usable
 from ...scalar import Floats, Mask
@@ -28,9 +32,6 @@ from .control_model import ClosedModel, Sharing
 from .kernels import ModelKernels
 from .subsystems import Subsystems
 
-CONDITION_LIMIT = 1e3
-"""Largest condition number of the passive Jacobian; beyond it torques may be a hundred times as
-large as usual"""
 NEAR = 0.5
 """rad, or fractions of the size: how far the state given to `reset` may be from a closed one"""
 STRAIGHT_LINE = 50
@@ -84,39 +85,36 @@ class ClosedChain:
         backend: str = "auto",
         threads: int | None = None,
     ):
-        terms = (terms,) if isinstance(terms, str) else tuple(terms)
-        condition_limit = number("condition_limit", condition_limit, 1.0)
-        friction_smoothing = number("friction_smoothing", friction_smoothing, 0.0)
         check_usable(mechanism)
-        self._choices: dict[str, Any] = {
-            "formulation": formulation,
-            "rotors": rotors,
-            "terms": terms,
-            "friction_smoothing": friction_smoothing,
-            "sensed": sensed,
-            "free_platform": sensed or free_platform,
-            "condition_limit": condition_limit,
-            "backend": backend,
-            "threads": threads,
-        }
+        self._options = Options(
+            formulation,
+            rotors,
+            names_of_terms(terms),
+            friction_smoothing,
+            sensed,
+            condition_limit,
+            backend,
+            threads,
+        )
+        self._free_platform = sensed or free_platform
         with said_of(mechanism.label):
             self._start(*prepared(mechanism))
 
     def _start(self, mechanism: Mechanism, described: Closer, solver: Closer | None = None) -> None:
         """Build the model, reusing the solvers of a mechanism of the same geometry, if given."""
-        choices = self._choices
-        sensed, condition_limit = choices["sensed"], choices["condition_limit"]
+        options = self._options
+        sensed = options.sensed
         if sensed and not mechanism.sensed:
             raise DescriptionError(
                 "sensed: the description lists no sensed joints; add `sensed: [<passive joints>]`",
                 name="sensed",
                 expected="names of passive joints",
             )
-        free = choices["free_platform"]
-        parts = Subsystems.of(LoopGeometry.of(mechanism, free), **self._of_parts)
+        geometry = LoopGeometry.of(mechanism, self._free_platform)
+        parts = Subsystems.of(geometry, *options.of_equations)
         self.sensed = sensed
         self._freed: ClosedChain | None = None
-        self.condition_limit = condition_limit
+        self.condition_limit = options.condition_limit
         self.described_solver = described
         """The solver with the platform on the leg that carries it in the description"""
         # with sensors, the solver is that of the mechanism with a free platform
@@ -124,8 +122,8 @@ class ClosedChain:
         self.solver = solver or (described if is_its else Closer(parts.geometry))
         sharing = Sharing.of(mechanism, parts.geometry)
         closure = self.solver.mobility.closure
-        model = ClosedModel(closure, parts, sensed, float(condition_limit), sharing)
-        kernels = ModelKernels(model, choices["backend"], choices["threads"])
+        model = ClosedModel(closure, parts, sensed, options.condition_limit, sharing)
+        kernels = ModelKernels(model, options.backend, options.threads)
         self._continuation = Continuation(self.solver, kernels)
         self._k = model.known
         names = parts.geometry.names
@@ -146,26 +144,21 @@ class ClosedChain:
             mechanism: of the same geometry.
             terms: terms to use instead of this model's; None: the same.
         """
-        choices = self._of_parts if terms is None else {**self._of_parts, "terms": tuple(terms)}
-        return Subsystems.of(self.model.geometry.over(mechanism), **choices)
-
-    @property
-    def _of_parts(self) -> dict[str, Any]:
-        names = ("formulation", "rotors", "terms", "friction_smoothing")
-        return {name: self._choices[name] for name in names}
+        options = self._options if terms is None else replace(self._options, terms=tuple(terms))
+        return Subsystems.of(self.model.geometry.over(mechanism), *options.of_equations)
 
     # --- pickling and copying: kernels are rebuilt, or shared if they never change -----------
 
     def __getstate__(self) -> dict[str, Any]:
         continuation = self._continuation
         return {
-            "choices": self._choices,
+            "options": (self._options, self._free_platform),
             "start": (self.mechanism, self.described_solver, self.solver),
             "states": (continuation.origin.q_r, continuation.last),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._choices = state["choices"]
+        self._options, self._free_platform = state["options"]
         self._start(*state["start"])
         origin, last = state["states"]
         self._continuation.go_on(self.solver.state(origin), last)
@@ -637,11 +630,11 @@ class ClosedChain:
 
     def _with_all_closures(self) -> ClosedChain:
         """The same robot with a free platform, so that all joints of the platform are closures."""
-        if self._choices["free_platform"]:
+        if self._free_platform:
             return self
         if self._freed is None:
-            choices = {**self._choices, "free_platform": True}
-            self._freed = ClosedChain(self.mechanism, **choices)
+            options = asdict(self._options)
+            self._freed = ClosedChain(self.mechanism, **options, free_platform=True)
         elif self._freed.mechanism is not self.mechanism:
             self._freed.update(self.mechanism)
         return self._freed

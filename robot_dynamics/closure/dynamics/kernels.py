@@ -12,26 +12,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen import Function, Kernel
-from ...codegen.differentiate import pushforward
+from ...codegen.differentiate import slopes
 from ...codegen.recorder import record
 from ...errors import InputError
-from ...formulations.layout import Layout, Recompile, friction_fields, law_values
+from ...formulations.layout import Layout, Recompile
 from ...inputs import as_floats
-from ...mechanism import Friction
 from ...mechanism.base_parameters import Moments
 from ...mechanism.mechanism import body_from, body_numbers
-from ...scalar import Array, Floats, zeros
+from ...scalar import Array, Floats
 from .control_model import ClosedModel
 from .platform import platform_links
 from .subsystems import Subsystems
 
 
 class ParameterVector:
-    """The vector of gravity (3,), the platform's moments (10,), the friction of its joints, and
-    the parameters of the legs.
+    """The vector of gravity (3,), the platform's moments (10,), and the parameters of the legs.
 
-    In the model of the legs the platform's link has no body, hence no parameters; the same holds
-    for the links added for a free platform.
+    In the model of the legs the platform's link has no body; the same holds for the links added for
+    a free platform.
     """
 
     def __init__(self, parts: Subsystems):
@@ -43,51 +41,30 @@ class ParameterVector:
         carrying = {
             each for link in tree.links if link.name not in bare for each in tree.path(link.name)
         }
-        ends = [link for link in tree.links if link.name in bare - carrying]
-        self._ends = {link.name: friction_fields(link) for link in ends}
-        self._legs = Layout(tree, {link.name for link in mechanism.links} - set(self._ends))
-        self._before = 13 + sum(map(len, self._ends.values()))
-        self.size = self._before + self._legs.size
+        self._legs = Layout(tree, mechanism.index(), bare - carrying)
+        self.size = 13 + self._legs.size
 
     @property
     def content(self) -> Any:
         """Everything that is compiled into the kernels."""
         legs = self._parts.legs
         choices = (legs.method.name, legs.terms, legs.friction_smoothing, legs.rotors)
-        return self._parts.geometry.content, choices, self._legs.content, self._ends
+        return self._parts.geometry.content, choices, self._legs.content
 
     def values(self, parts: Subsystems) -> Floats:
         """The parameter vector of a mechanism of the same geometry."""
         body = parts.body
         moments = body_numbers(body.mass, body.first_moment, body.inertia_about_origin)
-        tree = parts.legs.mechanism
-        laws = [
-            x
-            for name, fields in self._ends.items()
-            for x in law_values(tree.link(name).joint.friction, fields)
-        ]
-        legs = self._legs.values(tree)
-        return np.array([*parts.gravity_vector, *moments, *laws, *legs], dtype=float)
+        legs = self._legs.values(parts.legs.mechanism)
+        return np.array([*parts.gravity_vector, *moments, *legs], dtype=float)
 
     def filled(self, p: Array) -> Subsystems:
         """The subsystems with these parameters (size,), of any scalar."""
-        tree = self._legs.filled(p[self._before :])
-        rest = iter(p[13 : self._before])
-        laws = {
-            name: Friction(**{field: next(rest) for field in fields})
-            for name, fields in self._ends.items()
-        }
-        links = tuple(
-            replace(link, joint=replace(link.joint, friction=laws[link.name]))
-            if link.name in laws
-            else link
-            for link in tree.links
-        )
         return replace(
             self._parts,
             gravity_vector=p[:3],
             body=body_from(Moments, p[3:13]),
-            legs=replace(self._parts.legs, mechanism=replace(tree, links=links)),
+            legs=replace(self._parts.legs, mechanism=self._legs.filled(p[13:])),
         )
 
 
@@ -214,12 +191,7 @@ class ModelKernels:
         program = record(torques, (len(q_r), len(qd), len(qdd), len(p)))
         # the other joints follow q: dq_r = T_q dq
         way = self.model.over(self._layout.filled(p)).rates(q_r, w)
-        still = [zeros(len(x)) for x in (q_r, qd, qdd, p)]
-        slopes: list[Any] = []
-        for k, direction in enumerate((way, w, w)):
-            directions = [*still[:k], direction, *still[k + 1 :]]
-            slopes += pushforward(program, (q_r, qd, qdd, p), directions)[1]
-        return slopes
+        return [x for each in slopes(program, (q_r, qd, qdd, p), (way, w, w)) for x in each]
 
 
 class QuickKernel(Kernel):

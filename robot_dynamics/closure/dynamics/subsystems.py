@@ -16,7 +16,7 @@ Eliminating f_c adds the platform's terms to those of the legs:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ...formulations.equations import TERMS, Equations
@@ -78,11 +78,11 @@ class Subsystems:
     def rigid(self, q: Array, qd: Array, qdd: Array) -> Array:
         """D' q̈_r + C' q̇_r (n_r,), without gravity and friction; with rotors if they are a
         term."""
-        return self._of_links(q, qd, qdd) + self._legs(self.legs.of_rotors, q, qd, qdd)
+        return self._of_links(q, qd, qdd) + self.geometry.in_tree(self.legs.of_rotors, q, qd, qdd)
 
     def _of_links(self, q: Array, qd: Array, qdd: Array) -> Array:
         """`rigid` without the rotors that are modelled separately (see `Equations`)."""
-        tau = self._legs(self.legs.of_links, q, qd, qdd)
+        tau = self.geometry.in_tree(self.legs.of_links, q, qd, qdd)
         if self.geometry.pose_constraints is None:
             return tau
         frame = self.geometry.platform_frame(q, qd)
@@ -93,7 +93,7 @@ class Subsystems:
 
     def gravity(self, q: Array) -> Array:
         """G' (n_r,)."""
-        tau = self._legs(self.legs.gravity, q)
+        tau = self.geometry.in_tree(self.legs.gravity, q)
         if self.geometry.pose_constraints is None:
             return tau
         frame = self.geometry.platform_frame(q)
@@ -103,7 +103,7 @@ class Subsystems:
 
     def friction(self, q: Array, qd: Array, qdd: Array | None = None) -> Array:
         """The friction (n_r,) of all joints, passive ones included; as `Equations.friction`."""
-        return self._legs(self.legs.friction, q, qd, *(() if qdd is None else (qdd,)))
+        return self.geometry.in_tree(self.legs.friction, q, qd, *(() if qdd is None else (qdd,)))
 
     @property
     def developed(self) -> Subsystems:
@@ -119,7 +119,7 @@ class Subsystems:
         terms = self.legs.terms
         # the rotors' motion is a single term
         total = array(qdd) + array(qdd_free)
-        tau = self._legs(self.legs.of_rotors, q, qd, total)
+        tau = self.geometry.in_tree(self.legs.of_rotors, q, qd, total)
         if move("links", terms):
             tau = tau + self._of_links(q, *self._moving(qd, qdd, qdd_free))
         if "gravity" in terms:
@@ -159,9 +159,3 @@ class Subsystems:
         return platform.motion_wrench(
             self.body, frame.rotation, frame.omega, array([*linear, *angular])
         )
-
-    def _legs(self, function: Callable[..., Array], *vectors: Array) -> Array:
-        """A function of the tree, in the order of q_r instead of the mechanism's."""
-        order = self.geometry.order
-        back = [order.index(j) for j in range(len(order))]
-        return array(function(*(array(x)[back] for x in vectors)))[list(order)]

@@ -121,10 +121,8 @@ def _place(solver: Closer) -> Place:
     bodies = standard_form(replace(mechanism, loops=(), platform=None))
     ends = [side for loop in closure.loops for side in (loop.predecessor, loop.successor)]
 
-    back = np.argsort(geometry.order)
-
     def place(q: Floats) -> Floats:
-        frames = poses(bodies, q[back])
+        frames = poses(bodies, q[geometry.back])
         seen = [(frames[end.link] @ end.pose).translation for end in ends]
         for link in bodies.links:
             body, R, p = link.inertial, frames[link.name].rotation, frames[link.name].translation

@@ -247,7 +247,7 @@ def spins(
 def _twists(geometry: LoopGeometry, home: Floats, way: Floats) -> dict[str, Floats]:
     """[velocity of the origin, angular velocity] (2, 3) of each link, on its own axes, when q_r
     moves along `way` (n_r,)."""
-    tree, back = geometry.mechanism, np.argsort(geometry.order)
+    tree, back = geometry.mechanism, geometry.back
     return {
         name: np.asarray((J @ way[back]).reshape(2, 3) @ pose.rotation, dtype=float)
         for name, pose in geometry.poses(home).items()

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...mechanism import Attachment, Mechanism
+from ...mechanism import Attachment
 from ...scalar import Array, Floats, Mask, array
 from .constraints import Constraints
 from .loop_geometry import LoopGeometry
-from .tree_motion import TreeMotion, carriers
+from .tree_motion import TreeMotion, between
 
 
 @dataclass(frozen=True)
@@ -107,21 +107,14 @@ def _beyond(values: Floats) -> Floats:
 def _chains(closure: Constraints, i: int) -> list[_Chain]:
     loop, tree = closure.loops[i], closure.tree
     start, end = loop.predecessor.link, loop.successor.link
-    around = _between(tree, start, end)
+    around = between(tree, start, end)
     if not closure.has_fixed_axes(loop):
         return [_Chain(i, around, loop.successor, True, True)]
     return [
-        _Chain(i, _between(tree, tree.base, start), loop.predecessor, True, False),
-        _Chain(i, _between(tree, tree.base, end), loop.successor, True, False),
+        _Chain(i, between(tree, tree.base, start), loop.predecessor, True, False),
+        _Chain(i, between(tree, tree.base, end), loop.successor, True, False),
         _Chain(i, around, loop.successor, False, True),
     ]
-
-
-def _between(tree: Mechanism, start: str, end: str) -> list[int]:
-    """The joints between two links, from the start outwards."""
-    down, up = carriers(tree, start), carriers(tree, end)
-    common = set(down) & set(up)
-    return [i for i in down if i not in common] + [i for i in reversed(up) if i not in common]
 
 
 def _squared_levers(geometry: LoopGeometry, chains: list[_Chain], longest: int, q: Array) -> Array:

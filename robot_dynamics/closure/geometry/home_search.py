@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...scalar import Array, Floats, Mask, array, rotation_vector, shortest_turn
 from .constraints import Constraints, Row
 from .loop_geometry import LoopGeometry
+from .tree_motion import between
 
 RANK_TOLERANCE = 1e-4
 """Singular values below this fraction of the largest are not counted in the rank. It is generous,
@@ -208,7 +209,7 @@ class Part:
 
     def unwound(self, q: Floats, near: Floats) -> Floats:
         """The same configuration, with revolute joints within half a turn of `near`."""
-        return unwound(q, near, self.turns)
+        return np.asarray(np.where(self.turns, near + shortest_turn(q - near), q))
 
     def distance(self, one: Floats, other: Floats) -> float:
         """Distance between two configurations: root mean square, rad and fractions of the size."""
@@ -317,27 +318,15 @@ def rank(J: Floats) -> int:
     return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
 
 
-def unwound(q: Floats, near: Floats, turns: Mask) -> Floats:
-    """The same configuration, with revolute joints within half a turn of `near`.
-
-    Args:
-        q, near: (n,).
-        turns: (n,) which joints are revolute.
-    """
-    return np.asarray(np.where(turns, near + shortest_turn(q - near), q))
-
-
 def apart(closure: Constraints) -> list[tuple[list[int], NDArray[np.intp]]]:
     """(loops, columns) of each set of loops that share joints with each other but no others.
 
     Whether a loop is closed depends only on the joints within it, not on those that carry it.
     """
-    S, index = closure.coordinates[0], closure.tree.index()
+    S = closure.coordinates[0]
     found: list[tuple[set[int], set[int]]] = []
     for i, loop in enumerate(closure.loops):
-        sides = (loop.predecessor.link, loop.successor.link)
-        one, other = ({index[link] for link in closure.tree.path(side)} for side in sides)
-        around = sorted(one ^ other)
+        around = between(closure.tree, loop.predecessor.link, loop.successor.link)
         columns = set(np.flatnonzero((S[around] != 0).any(axis=0)).tolist())
         loops = {i}
         for mine in [each for each in found if each[1] & columns]:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...codegen import Function, Kernel
 from ...codegen.function import digest
@@ -20,7 +21,7 @@ from ...errors import ClosureError, DescriptionError, wrong
 from ...formulations.kinematics import poses
 from ...mechanism import Attachment, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form, without_bodies
-from ...scalar import Array, Floats
+from ...scalar import Array, Floats, array
 from .constraints import Constraints, Row
 from .free_platform import FreePlatform, HingedPlatform, free_platform
 from .tree_motion import FrameMotion, TreeMotion
@@ -131,6 +132,11 @@ class LoopGeometry:
         return ClosureError(message, name=name, value=value, expected=expected)
 
     @cached_property
+    def back(self) -> NDArray[np.intp]:
+        """q[i] of the mechanism is q_r[back[i]]."""
+        return np.argsort(self.order)
+
+    @cached_property
     def residual(self) -> Callable[..., Floats]:
         """q_r -> φ (…, m) of all rows, over floats: lengths in m, and cosines."""
         return self.compiled("all_residuals", self.constraints.residual, (len(self.rows),))
@@ -198,7 +204,12 @@ class LoopGeometry:
 
     def poses(self, q_r: Floats) -> dict[str, Pose]:
         """The poses of all links and of the base, in the base frame, by name."""
-        return poses(self.mechanism, q_r[np.argsort(self.order)])
+        return poses(self.mechanism, q_r[self.back])
+
+    def in_tree(self, function: Callable[..., Array], *vectors: Array) -> Array:
+        """The values (n_r,) in the order of q_r, for vectors (n_r,) in this order, of a function
+        whose vectors and values are in the order of the mechanism's joints."""
+        return array(function(*(array(x)[self.back] for x in vectors)))[list(self.order)]
 
     def of_platform(self, name: str) -> Callable[..., Floats]:
         """The function `platform_pose`, `J_C` or `J_C_rate`, over floats.

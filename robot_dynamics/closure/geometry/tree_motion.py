@@ -134,3 +134,10 @@ def carriers(tree: Mechanism, link: str) -> list[int]:
     """The joints that carry a link, from its own to the base."""
     index = tree.index()
     return [index[name] for name in tree.path(link)[:-1]]
+
+
+def between(tree: Mechanism, start: str, end: str) -> list[int]:
+    """The joints between two links, from the start outwards."""
+    down, up = carriers(tree, start), carriers(tree, end)
+    common = set(down) & set(up)
+    return [i for i in down if i not in common] + [i for i in reversed(up) if i not in common]
