@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -19,7 +20,7 @@ from robot_dynamics.app.cli import main
 from robot_dynamics.app.options import vector
 from robot_dynamics.app.report_page import MOST_POINTS, Chart, Line, _thinned, standalone
 from robot_dynamics.app.tables import digits
-from robot_dynamics.description.files import writable, write_table
+from robot_dynamics.description.files import FORMULA, column_name, writable, write_table
 from robot_dynamics.errors import InputError
 from robot_dynamics.mechanism import Inertial, Joint, Limits
 from robot_dynamics.outputs import finite
@@ -92,6 +93,17 @@ def test_a_table_as_a_file_has_a_head_rows_and_empty_cells(tmp_path):
     assert path.read_bytes() == b'time,"a,b"\r\n0.0,\r\n0.1,0.3333333333333333\r\n'
     with pytest.raises(ValueError, match=r"shorter|longer"):
         write_table(path, [("time", np.zeros(2)), ("a", np.zeros(3))])
+
+
+@pytest.mark.parametrize("sign", FORMULA)
+def test_names_in_a_table_are_no_formulas_and_are_read_as_they_were(tmp_path, sign):
+    path, name = tmp_path / "table.csv", f"{sign}cmd|' /C calc'!A0/effort"
+    write_table(path, [("time", np.zeros(1)), (name, np.zeros(1)), ("elbow/effort", np.zeros(1))])
+    with path.open(newline="") as file:
+        time, cell, plain = next(csv.reader(file))
+    assert (time, cell, plain) == ("time", f"'{name}", "elbow/effort")
+    assert column_name(cell) == name
+    assert column_name("'a'") == "'a'"
 
 
 @pytest.mark.parametrize("place", ["no/table.csv", "folder"])

@@ -576,11 +576,6 @@ def _replay_table(replay: Replay) -> str:
     )
 
 
-def _text(name: str) -> str:
-    """A name that spreadsheets do not mistake for a formula and execute."""
-    return f"'{name}" if name[:1] in ("=", "+", "-", "@", "\t", "\r") else name
-
-
 def _write_rows(replay: Replay, path: Path) -> None:
     blocks = [
         ("measured", [each.tau for each in replay.stretches]),
@@ -588,7 +583,7 @@ def _write_rows(replay: Replay, path: Path) -> None:
         *((f"{replay.labels[-1]}/{term}", [x[term] for x in replay.terms]) for term, _ in TERMS),
     ]
     columns = [
-        (_text(f"{joint}/{name}"), np.concatenate([part[:, j] for part in parts]))
+        (f"{joint}/{name}", np.concatenate([part[:, j] for part in parts]))
         for name, parts in blocks
         for j, joint in enumerate(replay.joints)
     ]

@@ -13,6 +13,7 @@ import shlex
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PosixPath
+from typing import Any, Protocol, TextIO
 
 from ..errors import DescriptionError, InputError, wrong
 from ..scalar import Floats
@@ -198,6 +199,34 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         raise InputError(words, name=str(path)) from None
 
 
+class CsvWriter(Protocol):
+    """What `csv.writer` returns"""
+
+    def writerow(self, row: Iterable[Any], /) -> object:
+        """Write one row."""
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Spreadsheets execute a cell that begins with one of these"""
+
+
+def csv_writer(file: TextIO, names: Iterable[str]) -> CsvWriter:
+    """A writer of rows of numbers, below a row of names that spreadsheets do not execute.
+
+    Args:
+        file: the CSV file, open for writing with `newline=""`.
+        names: of the columns; an apostrophe is put before one that looks like a formula.
+    """
+    writer = csv.writer(file)
+    writer.writerow([f"'{name}" if name.startswith(FORMULA) else name for name in names])
+    return writer
+
+
+def column_name(cell: str) -> str:
+    """The name of a column, without the apostrophe that `csv_writer` puts before a formula."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+
+
 def write_table(path: str | Path, columns: Iterable[tuple[str, Floats]]) -> None:
     """Write a CSV file: a row of names, then rows of numbers, with empty cells for nan and inf.
 
@@ -209,9 +238,8 @@ def write_table(path: str | Path, columns: Iterable[tuple[str, Floats]]) -> None
         InputError: it cannot be written.
     """
     with io.StringIO(newline="") as file:
-        writer = csv.writer(file)
         names, values = zip(*columns, strict=True)
-        writer.writerow(names)
+        writer = csv_writer(file, names)
         for row in zip(*(each.tolist() for each in values), strict=True):
             writer.writerow([x if math.isfinite(x) else "" for x in row])
         write_text(path, file.getvalue())

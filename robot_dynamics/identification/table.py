@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
+from ..description.files import column_name
 from ..errors import RecordingError, listed
 from .recording import Floats, Recording, Stream
 
@@ -56,7 +57,8 @@ def read(path: Path) -> Recording:
             while (first := file.readline()).startswith("#"):
                 pass
             delimiter = max(",;\t", key=first.count)
-            header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
+            cells = next(csv.reader([first], delimiter=delimiter), [])
+            header = [column_name(cell.strip()) for cell in cells]
             time, columns = _columns(header, path.name)
             begin = file.tell()
             values = _plain_numbers(file, delimiter, len(header))

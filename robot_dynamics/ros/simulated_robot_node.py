@@ -25,7 +25,6 @@ a `real_time_factor` other than 1. Otherwise it follows its node's clock: wall t
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic_ns
@@ -41,6 +40,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..description import load, load_urdf_text
+from ..description.files import csv_writer
 from ..dynamics import InverseDynamics
 from ..errors import InputError, choices, one_line, shown, wrong
 from ..mechanism import Mechanism
@@ -341,11 +341,10 @@ class Record:
         self._file: TextIO = path.open(
             "w", newline="", buffering=1
         )  # line buffering: a concurrent reader sees whole lines
-        self._csv = csv.writer(self._file)
         joints, actuated = robot.simulation.joint_names, robot.joints
         groups = (("q", joints), ("qd", joints), ("feedback", actuated), ("efforts", actuated))
         header = [f"{group} {name}" for group, names in groups for name in names]
-        self._csv.writerow(["time", "moving", "missed", "begin", *header])
+        self._csv = csv_writer(self._file, ["time", "moving", "missed", "begin", *header])
 
     def write(self, sample: Sample, moving: bool, missed: int, begin: float) -> None:
         """Write one line.
