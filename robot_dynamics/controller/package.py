@@ -27,9 +27,9 @@ from ..dynamics.export import (
     written,
 )
 from ..errors import InputError, wrong
-from ..formulations.equations import TERMS
+from ..formulations.terms import RIGID, TERMS
 from ..version import version
-from .programs import READ, RIGID, Kernel, Programs, Request, programs
+from .programs import READ, Kernel, Programs, Request, programs
 from .table import read_table, table
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

@@ -21,13 +21,13 @@ from ..closure.dynamics.kernels import ParameterVector
 from ..closure.dynamics.subsystems import Subsystems
 from ..codegen.c_code import C99, CCode
 from ..codegen.recorder import Program, record
-from ..formulations.equations import TERMS, Equations
+from ..formulations.equations import Equations
 from ..formulations.layout import Layout, shaped
+from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from ..scalar import Array, Floats, array
 from .kernel_parameters import Parameters
 
-RIGID = tuple(term for term in TERMS if term != "friction")
 READ = "read_"
 SMOOTHING = (("smoothing", 1),)
 """The further argument of the kernels of smoothed friction"""

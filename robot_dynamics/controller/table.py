@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.inverse_dynamics import InverseDynamics
-from ..formulations.equations import TERMS
+from ..formulations.terms import TERMS
 from ..mechanism import Inertial
 from ..mechanism.mechanism import body_from
 from .programs import Programs, Request

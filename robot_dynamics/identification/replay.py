@@ -14,7 +14,7 @@ import numpy as np
 from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import ClosureWarning, InputError, wrong
-from ..formulations.terms import OF_LINKS
+from ..formulations.terms import RIGID, TERMS
 from ..inputs import frequency
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
@@ -67,17 +67,13 @@ def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
         mechanism: the model.
         samples: the motion, with the mechanism's joints in their order.
     """
-    q, qd, qdd = samples.q, samples.qd, samples.qdd
-    still = np.zeros_like(q)
-    bare = InverseDynamics(mechanism, terms=OF_LINKS)
-    found = {"gravity": bare(q, still, still)}
-    found["inertia"] = bare(q, still, qdd) - found["gravity"]
-    found["coriolis"] = bare(q, qd, still) - found["gravity"]
-    whole, links = SplitDynamics(mechanism), sum(found.values())
-    found["friction"] = whole.friction(q, qd, qdd)
-    # rotors contribute to each of the rigid-body terms; their share is the remainder
-    found["rotors"] = whole.rigid(q, qd, qdd) - links
-    return found
+    motion = samples.q, samples.qd, samples.qdd
+    return {
+        name: InverseDynamics(mechanism, terms=name)(*motion)
+        if name in RIGID
+        else SplitDynamics(mechanism).friction(*motion)
+        for name in TERMS
+    }
 
 
 def replay(
