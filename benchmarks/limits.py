@@ -68,7 +68,8 @@ def empty_call() -> Callable[..., None]:
     flags = ["-O2", f"-I{paths['include']}", f"-I{paths['platinclude']}"]
     built = compiler.find().shared_library([EMPTY], flags, compiler.LINKED_LATE, native=False)
     module: Any = _loaded("_empty", built)
-    return module.empty  # type: ignore[no-any-return]
+    call: Callable[..., None] = module.empty
+    return call
 
 
 @lru_cache

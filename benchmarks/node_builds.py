@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def measure(text: str, seconds: float) -> list[dict[str, Any]]:
             k = 0
             while True:
                 k += 1
-                yield lambda k=k: make(k)  # type: ignore[misc]
+                yield partial(make, k)
 
         formulations = ("lagrange_euler", "gibbs_appell", "murphy", "newton_euler")
         changing: list[tuple[str, Iterator[Callable[[], None]]]] = [

@@ -179,8 +179,9 @@ def put(out: Any, result: Floats) -> Floats:
     if out is None:
         return result
     receiver(out, result.shape)
-    out[...] = result
-    return out  # type: ignore[no-any-return]
+    written: Floats = out
+    written[...] = result
+    return written
 
 
 def _code(

@@ -17,8 +17,9 @@ Source = str | os.PathLike[str] | Recording
 
 def as_list(sources: Source | Sequence[Source]) -> list[Source]:
     """One source, or several, as a list."""
-    single = isinstance(sources, (str, os.PathLike, Recording))
-    return [sources] if single else list(sources)  # type: ignore[list-item,arg-type]
+    if isinstance(sources, (str, os.PathLike, Recording)):
+        return [sources]
+    return list(sources)
 
 
 def at_least_one(recordings: Source | Sequence[Source]) -> list[Source]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -78,7 +79,7 @@ def _parts(service: Any, request: Any, header: Any) -> Iterator[tuple[list[Param
         except (ValueError, TypeError) as error:
             answer(k, refused(error))
         else:
-            yield parameters, lambda result, k=k: answer(k, result)  # type: ignore[misc]
+            yield parameters, partial(answer, k)
 
 
 def refused(reason: object) -> SetParametersResult:
