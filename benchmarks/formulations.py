@@ -5,7 +5,7 @@
 
 Operations are those of the recorded program, sines and cosines included, after common
 subexpressions, zeros and ones are gone. For newton_euler they are also counted without the base
-parameters, and set beside the counts published for customised Newton–Euler.
+parameters.
 """
 
 from __future__ import annotations
@@ -31,12 +31,6 @@ MOST_JOINTS = {"lagrange_euler": 12}
 MOST_COMPILED = 30_000
 """Operations of the largest program that is timed"""
 MICROSECONDS = (0.2, 0.5, 1, 2, 5)
-PUBLISHED = {
-    # a general robot of n revolute joints; Khalil, Dombre, "Modeling, Identification and Control
-    # of Robots", 2002, section 9.6: customised Newton–Euler with base inertial parameters
-    "multiplications": (92, -127),
-    "additions": (81, -117),
-}
 
 
 def main() -> None:
@@ -80,7 +74,7 @@ def exponent(counts: dict[int, int]) -> float:
 
 
 def customised() -> dict[str, Any]:
-    """What each step towards fewer operations brings, beside the published counts."""
+    """What each step towards fewer operations brings."""
     found: dict[str, Any] = {}
     forms = {
         "as described": lambda mechanism: mechanism,
@@ -97,9 +91,6 @@ def customised() -> dict[str, Any]:
             kinds = Counter(step[0] for step in record(changed.torques, [n] * 3).instructions)
             sums = kinds["add"] + kinds["sub"] + kinds["neg"]
             found[str(n)][name] = {"multiplications": kinds["mul"], "additions": sums}
-        found[str(n)]["published"] = {
-            name: slope * n + shift for name, (slope, shift) in PUBLISHED.items()
-        }
         for name, each in found[str(n)].items():
             print(f"  {n:3} joints, {name:16} {each['multiplications']:5} + {each['additions']}")
     return found
