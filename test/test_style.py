@@ -32,13 +32,18 @@ def test_the_files_that_begin_first_exist():
 
 
 def test_every_source_file_says_its_licence():
-    folders = ("robot_dynamics", "launch", "test", "benchmarks", "docs", "examples")
+    folders = (
+        "robot_dynamics", "launch", "test", "benchmarks", "docs", "examples",
+        "config", "controllers", "urdf", "rviz",
+    )  # fmt: skip
     endings = {".py", ".c", ".h", ".cpp", ".js", ".css", ".j2"}
+    endings |= {".yaml", ".xml", ".html", ".rviz", ".xacro", ".urdf"}
     files = [
         path
         for folder in folders
         for path in (ROOT / folder).rglob("*")
-        if path.suffix in endings and not {"golden", "_build", "__pycache__"} & {*path.parts}
+        if path.suffix in endings
+        and not {"golden", "recordings", "_build", "__pycache__"} & {*path.parts}
     ]
     assert len(files) > 400
     for path in files:
