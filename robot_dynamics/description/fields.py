@@ -19,7 +19,11 @@ class DescriptionWarning(UserWarning):
 
 
 def tolerate(complaint: DescriptionError, strict: bool) -> None:
-    """Raise the error if strict; otherwise warn, attributed to the caller's line."""
+    """Raise the error if strict; otherwise warn, attributed to the caller's line.
+
+    Raises:
+        DescriptionError: `complaint`, if strict.
+    """
     if strict:
         raise complaint
     warnings.warn(str(complaint), DescriptionWarning, stacklevel=callers_level())

@@ -13,7 +13,11 @@ from .fields import unknown
 
 
 def no_name_twice(names: Iterable[str], what: Place) -> None:
-    """Raise a DescriptionError for the first name that appears more than once."""
+    """Raise a DescriptionError for the first name that appears more than once.
+
+    Raises:
+        DescriptionError: a name appears twice.
+    """
     name, count = next(iter(Counter(names).most_common(1)), ("", 0))
     if count > 1:
         raise wrong(

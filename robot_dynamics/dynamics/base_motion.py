@@ -88,6 +88,9 @@ class BaseMotion:
         Args:
             gravity: (3,), m/s², the description's gravity vector, in the frame that `rotation`
                 refers to; ignored if `specific_force` is given.
+
+        Returns:
+            The specific force (…, 3): what an ideal accelerometer at the origin measures.
         """
         if self.specific_force is not None:
             return np.asarray(self.specific_force)
@@ -200,7 +203,11 @@ class MovingBase:
         motion: BaseMotion,
         actuated: Sequence[str],
     ) -> MotorTorques:
-        """(drive, gear) (…, m) as in `InverseDynamics.motor_torques`."""
+        """(drive, gear) (…, m) as in `InverseDynamics.motor_torques`.
+
+        Raises:
+            InputError: a batch of base motions, if the terms of motion are chosen only in part.
+        """
         tau = self.torques(at, qd, qdd, motion)
         robot, gravity = on_six_joints(self._robot), NONE
         if self.adds:

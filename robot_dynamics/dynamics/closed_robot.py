@@ -106,7 +106,11 @@ class ClosedRobot(Chain):
     def forward(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
     ) -> Floats:
-        """As `Chain.forward`, by solving D q̈ = τ - b."""
+        """As `Chain.forward`, by solving D q̈ = τ - b.
+
+        Raises:
+            InputError: the model reads sensors on passive joints.
+        """
         if self.options.sensed:
             expected = "False: torques determine the motion of the actuated joints"
             raise wrong(InputError, "sensed", True, expected)

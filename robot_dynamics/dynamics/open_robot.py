@@ -114,7 +114,11 @@ class OpenRobot(Chain):
         qdd: ArrayLike,  # noqa: ARG002
         wrenches: Mapping[str, Floats],  # noqa: ARG002
     ) -> ConstraintForces:
-        """An error, as there are no loops."""
+        """An error, as there are no loops.
+
+        Raises:
+            InputError: always.
+        """
         raise wrong(InputError, "constraint_forces", "no loops", "a robot with loops")
 
 

@@ -70,7 +70,11 @@ class Layout:
         return (links, joints, m.base, m.rotors, shafts, self._shafts)
 
     def values(self, mechanism: Mechanism) -> Array:
-        """The parameters of a mechanism of this geometry, of any scalar type."""
+        """The parameters of a mechanism of this geometry, of any scalar type.
+
+        Raises:
+            Recompile: the mechanism needs parameters that this layout does not have.
+        """
         values = [*mechanism.gravity]
         for link in self._links:
             same = mechanism.link(link.name)

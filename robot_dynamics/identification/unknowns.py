@@ -187,7 +187,11 @@ class Unknowns:
         return self.raw * (1 + len(self.shafts))
 
     def group(self, owner: str) -> slice:
-        """The columns of a joint or shaft: friction, then its rotor."""
+        """The columns of a joint or shaft: friction, then its rotor.
+
+        Raises:
+            KeyError: there is no such joint or shaft.
+        """
         start = 10 * len(self.bodies)
         for name in self.owners:
             size = self.raw + (name in self.rotors)

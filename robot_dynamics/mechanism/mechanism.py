@@ -181,6 +181,10 @@ class Inertial(_Kept):
 
         Args:
             pose: of the body's present frame in the other one.
+
+        Returns:
+            Mass (kg), centre of mass (3,) (m) and inertia about it (3, 3) (kg·m²), on the axes of
+            the other frame.
         """
         if pose.is_default:
             return self

@@ -43,6 +43,9 @@ def demonstrate(robot: str, folder: Path) -> Output:
     Args:
         robot: one of `ROBOTS`.
         folder: the folder for the picture.
+
+    Raises:
+        InputError: there is no such demo, or the folder cannot be written.
     """
     if robot not in ROBOTS:
         raise wrong(InputError, "robot", robot, choices(ROBOTS))

@@ -247,7 +247,11 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
 
 
 def corrected(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Correction]]:
-    """`prepared` without warnings; the corrections that were made are returned as well."""
+    """`prepared` without warnings; the corrections that were made are returned as well.
+
+    Raises:
+        DescriptionError: the loops cannot be closed, or cannot move.
+    """
     corrections: list[Correction] = []
     while True:
         with said_of(mechanism.label):
