@@ -99,7 +99,7 @@ def refusal(parameters: Mapping[str, Any], program: Sequence[str] = ()) -> str:
         timeout=PATIENCE,
     )
     said = done.stderr.strip().splitlines()
-    lines = [line for line in said if "compiling the robot's equations" not in line]
+    lines = [line for line in said if "compiling the dynamics" not in line]
     assert (done.returncode, len(lines)) == (1, 1), done.stderr
     return lines[0]
 

@@ -249,7 +249,7 @@ def test_what_a_call_refuses_names_the_robot_and_its_file_where_that_is_known(sa
         assert type(caught.value.value) in (list, float, type(None))
     with pytest.warns(ClosureWarning) as heard:
         chain.gravity([beyond, chain.home.q_a])
-    assert str(heard[0].message).startswith(f"{said}: 1 of 2 states are left out (nan)")
+    assert str(heard[0].message).startswith(f"{said}: 1 of 2 states could not be computed (NaN)")
     assert heard[0].filename == __file__
 
 

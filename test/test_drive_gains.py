@@ -217,7 +217,7 @@ def test_efforts_of_motors_are_those_of_joints_by_their_rows():
         at_joints(alone, robot).streams[0].effort, (stream.effort @ rows)[:, [5, 4]]
     )
     apart = replace(log, streams=(stream.of(["j5"]), stream.of(["j6"])))
-    with pytest.raises(RecordingError, match="messages with j5 lack the efforts of j6"):
+    with pytest.raises(RecordingError, match="messages that contain j5 lack efforts for j6"):
         at_joints(apart, robot)
     both = (("j5", 16.0), ("j6", 32.0))
     differential = replace(robot, rotors=(b, replace(b, name="m7", ratios=both)))

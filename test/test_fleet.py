@@ -198,7 +198,7 @@ def test_processes_are_ended_with_the_pass_and_leave_out_what_kills_them(logs):
 def test_results_that_find_no_room_are_one_clear_line(logs):
     with fleet_at(None, 1) as fleet:
         shutil.rmtree(fleet._results.name)  # as good as a full disk
-        with pytest.raises(BackendError, match=r"the processes' results are kept there; free some"):
+        with pytest.raises(BackendError, match=r"intermediate results are stored there; free some"):
             list(fleet.map(deadly, logs[:1]))
         os.mkdir(fleet._results.name)
 

@@ -531,7 +531,7 @@ def test_a_motor_that_was_left_out_is_no_reason_to_record_longer(kept):
         assert [line[:2] for line in lines] == ["a:", "b:"]
         return
     assert len(lines) == 2
-    assert lines[1].endswith("identify again with the efforts that were excluded scaled")
+    assert lines[1].endswith("scale the excluded efforts and identify again")
     _, line = _warnings(kept, errors, errors, (replace(doubt, sure=False),), {})
     assert line.endswith("record longer and more varied motion")
 

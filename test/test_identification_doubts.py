@@ -223,7 +223,7 @@ def test_static_friction_of_a_joint_that_stands_still_is_no_wrong_sign(described
     result, unmeasured = found(-0.3), found(np.nan)
     assert [(each.joint, each.factor, each.sure) for each in result.doubts] == [(name, 1.0, True)]
     said = [words for words in result.warnings if words.startswith(name)]
-    assert "static friction may carry any part" in said[0]
+    assert "static friction may carry any share" in said[0]
     assert not any("--effort-scale" in words for words in said)
     np.testing.assert_allclose(
         result.errors.relative[1:], unmeasured.errors.relative[1:], atol=0.005
@@ -344,7 +344,7 @@ def test_efforts_that_fall_with_the_velocity_have_no_opposite_sign():
     result = identify(SIX_AXIS, log, cutoff=10.0)
     assert result.doubts == ()
     (line,) = (each for each in result.warnings if each.startswith(name))
-    assert "contain a part that falls with its velocity" in line
+    assert "contain a component that decreases with velocity" in line
     assert "--effort-scale" not in line
 
 

@@ -801,7 +801,7 @@ def test_a_joint_that_stands_still_tells_no_model_from_another():
     errors = misses([0.6, 8.0], [0.3, 0.5], still="b")
     assert [words.split(":")[0] for words in lost(errors)] == ["a"]
     said = list(warnings(Excitation(4, 4.0, 1.0), errors, np.ones(2)))
-    assert [words.split(":")[0] for words in said] == ["a", "b stands still in the held-out motion"]
+    assert [words.split(":")[0] for words in said] == ["a", "b is at rest in the held-out motion"]
 
 
 @pytest.mark.parametrize("sliding", [False, True])

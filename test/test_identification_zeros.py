@@ -134,7 +134,7 @@ def test_the_offset_that_is_named_mends_the_model(described, log, right):
     offset = result.zeros[3].offset
     (words,) = (each for each in result.warnings if "zero" in each)
     assert words.startswith(
-        f"{name}: its encoder's zero may be off: with {np.degrees(offset):+.2f}°"
+        f"{name}: its encoder zero may be wrong: with {np.degrees(offset):+.2f}°"
     )
     assert "\n" not in words
     assert offset == pytest.approx(-2 * OFF, rel=0.2)
@@ -268,7 +268,9 @@ def test_offsets_are_added_to_positions_alone(log):
         log.shifted({"nobody": 1.0})
     with pytest.raises(InputError, match="position offset of joint2"):
         log.shifted({"joint2": float("nan")})
-    with pytest.raises(InputError, match=r"found 30\.0, expected a number of at most one turn"):
+    with pytest.raises(
+        InputError, match=r"found 30\.0, expected a finite offset of at most 2π rad"
+    ):
         log.shifted({"joint2": 30.0})  # degrees
     log.shifted({"joint2": -2 * np.pi})
 

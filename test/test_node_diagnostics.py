@@ -82,8 +82,7 @@ def test_rates_are_counts_since_the_last_report_over_the_time_since():
     report = bench.reported(4.5)
     assert (report.level, report.message) == (
         WARN,
-        "no commands are received any more: torques without acceleration for "
-        "3.500 s (on_timeout is hold)",
+        "commands have stopped: torques without acceleration for 3.500 s (on_timeout is hold)",
     )
     # a motion without torques is grave
     report = bench.reported(5.5)

@@ -232,7 +232,7 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
     found = report(bench, diagnosis, 1.0, 5.0)
     assert (found.level, found.message) == (
         WARN,
-        "no commands are received any more: torques at rest for 1.000 s (on_timeout is gravity)",
+        "commands have stopped: torques at rest for 1.000 s (on_timeout is gravity)",
     )
     bench.controller.model = None
     found = report(bench, diagnosis, 1.0, 6.0)

@@ -276,9 +276,11 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume():
 
         partner.payload_out.publish(InertiaStamped())
         rest_follows(partner)
-        assert "the node's loop hung" not in partner.log, "the loop itself says so, afterwards"
+        assert "the node's control loop stalled" not in partner.log, (
+            "the loop itself says so, afterwards"
+        )
         partner.until(
-            lambda: "the node's loop hung" in partner.log,
+            lambda: "the node's control loop stalled" in partner.log,
             "a line about it",
             meanwhile=lambda: partner.state(JOINTS),
         )

@@ -154,7 +154,7 @@ def test_the_node_gives_each_motor_its_share_and_says_so(robot):
         become(tau, together)
         key = "rejected: command: inconsistent"
         become(tau, lambda: together(off=1.0), lambda: int(partner.counts().get(key, 0)) > 2)
-        assert f"which the loops require for {', '.join(robot.driving)}" in partner.log
+        assert f"as loop closure requires for {', '.join(robot.driving)}" in partner.log
 
 
 def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot, nothing_is_built):

@@ -87,7 +87,7 @@ def test_a_person_adopts_what_is_proven_and_nothing_else_is_published():
                 assert not answer.success
                 assert "not proven" in answer.message
         status = watched.reports[-1].status[0]
-        assert "proven to be better" in status.message
+        assert "better model was found" in status.message
         values = {each.key: each.value for each in status.values}
         assert "±" in values[f"{LINK}.mass"]
         assert watched.models == []

@@ -137,7 +137,7 @@ def within_reach(
             return share, states
         if share < SMALLEST_SHARE:
             raise ClosureError(
-                f"{mechanism.name}: the loops do not stay closed even along {share:.1g} of the "
+                f"{mechanism.name}: loop closure fails even on the first {share:.1g} of the "
                 "default motion; set another motion with --q, --qd and --qdd"
             )
         share /= 2

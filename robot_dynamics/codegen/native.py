@@ -41,7 +41,7 @@ WORTH_A_FILE = 5_000
 LINE = 8
 """Numbers per cache line of the processor"""
 LARGE = 32 << 20
-"""Bytes of results that no cache of the processor holds: they are written past the caches"""
+"""Size of results (bytes) above which they are written past the processor's caches"""
 
 _BUILT: dict[str, str] = {}
 """By the hash of its C files, flags and compiler, the key of a library that this process has built:

@@ -27,7 +27,7 @@ from ..scalar import Floats
 MOMENTS = 10
 _ROUNDING = 1e-9
 _WHOLE = 2e-15
-"""Relative to a parameter: how far rounding may move a difference of it from a whole number"""
+"""Tolerance for recognising a finite difference as an integer, relative to the parameter"""
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,9 @@ FRICTION = Record(
         "coulomb_negative": QUANTITY.said("N·m or N, in place of `coulomb` at negative velocities"),
         "stribeck": _HUMP.kind().said("torque·exp(-(qd/rate)²)·sign(qd), added near rest"),
         "stiffness": QUANTITY.said("N·m/rad or N/m, of a spring"),
-        "presliding": QUANTITY.said("rad or m, over which dry friction turns round on a reversal"),
+        "presliding": QUANTITY.said(
+            "rad or m, the displacement over which dry friction builds up again after a reversal"
+        ),
         "smoothing": QUANTITY.said("rad/s or m/s, below which dry friction fades to zero"),
     }
 )
@@ -207,7 +209,11 @@ FRICTION = Record(
 
 def friction(value: Any, where: Place) -> Friction:
     """The friction law from {viscous, coulomb, offset, coulomb_negative,
-    stribeck: {torque, rate}, stiffness, presliding, smoothing}, all optional."""
+    stribeck: {torque, rate}, stiffness, presliding, smoothing}, all optional.
+
+    Raises:
+        DescriptionError: it is not such a record, or drives its joint.
+    """
     found = FRICTION.read(value, where)
     hump = found.pop("stribeck", {})
     if hump and "rate" not in hump:
@@ -240,6 +246,9 @@ def limits(value: Any, where: Place) -> Limits | None:
 
     Values that many programs write for unknown limits count as not given: a velocity or an effort
     of 0, -1 or inf, positions from 0 to 0, and infinite positions.
+
+    Raises:
+        DescriptionError: it is not such a record, or a limit is negative or out of order.
     """
     found = {key: each for key, each in LIMITS.read(value, where).items() if each is not None}
     for key in ("velocity", "effort"):

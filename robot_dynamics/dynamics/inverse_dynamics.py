@@ -298,8 +298,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s²; the inverse of a call
-        with dry friction developed, without presliding.
+        """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s². It inverts
+        `__call__`, with dry friction fully developed (no presliding).
 
         With more than seven independent joints, no coupled shafts and all terms, this is the
         articulated-body algorithm, O(n); otherwise D qdd = tau - C qd - g - friction is solved by
@@ -660,7 +660,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             stribeck_torque: N·m or N, added near rest.
             stribeck_rate: rad/s or m/s, the rate at which it has decayed to 1/e.
             stiffness: N·m/rad or N/m, of a spring whose torque at q = 0 is the offset.
-            presliding: rad or m, over which dry friction turns round after a reversal.
+            presliding: rad or m, the displacement over which dry friction builds up again after the
+                direction of motion reverses.
             smoothing: rad/s or m/s, below which dry friction fades to zero.
 
         Raises:

@@ -65,7 +65,11 @@ class Equations:
             formulation_name: lagrange_euler, newton_euler, gibbs_appell or murphy.
             rotors: full, reflected or none.
             terms: any of inertia, coriolis, gravity, friction, rotors.
-            friction_smoothing: rate below which Coulomb friction fades to zero, rad/s or m/s."""
+            friction_smoothing: rate below which Coulomb friction fades to zero, rad/s or m/s.
+
+        Raises:
+            InputError: an option has none of its values.
+        """
         method = formulation(formulation_name)
         if rotors not in ROTOR_MODELS:
             raise wrong(InputError, "rotors", rotors, choices(ROTOR_MODELS))
@@ -133,7 +137,7 @@ class Equations:
         """The friction torques (n,) at q, qd, qdd (n,): the friction of a follower acts on the
         joints that it follows, that of a rotor on all joints that turn it.
 
-        Without qdd dry friction is fully developed, as if no joint had just reversed.
+        Without qdd dry friction is fully developed: no joint has recently changed direction.
         """
         elements = self.mechanism.friction_rows()
         # tau = Nᵀ f(N q + s, N qd, N qdd), with a row of N for each joint and each rotor that has

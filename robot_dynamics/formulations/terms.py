@@ -26,7 +26,7 @@ class Term:
     bodies: frozenset[str]
     """What contributes to it: links, rotors, joints or (the motors') shafts"""
     rates: bool = False
-    """Does it depend on q̇ (gravity and inertia do not)?"""
+    """Whether it depends on q̇ (gravity and inertia do not)"""
     accelerations: bool = False
     gravity: bool = False
 

@@ -581,8 +581,8 @@ class ClosedUnknowns:
         for motor, count in zip(self.motors, usable.sum(axis=0).tolist(), strict=True):
             if count < (least := 10 * len(self.motors)):
                 raise RecordingError(
-                    f"{motor}: samples in motion, with closed loops and an effort below its limit: "
-                    f"found {count}, expected at least {least}: record longer",
+                    f"{motor}: only {count} usable samples (moving, loops closed, effort not "
+                    f"saturated), expected at least {least}; record for longer",
                     name="recording",
                 )
         good = usable.any(axis=1)

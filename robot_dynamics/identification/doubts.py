@@ -43,7 +43,9 @@ from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
 OPPOSITE = "have the opposite sign"
-STATIC = "do not reveal its torque: the joint stands still, and static friction may carry any part"
+STATIC = (
+    "say nothing about its torque: the joint is at rest, and static friction may carry any share"
+)
 SILENT = "are unrelated to its torque, as those of a drive that does not measure it"
 VISCOUS = PLAIN.index("viscous")
 FREE = PLAIN.index("offset")
@@ -128,17 +130,17 @@ class Doubt:
         if not self.sure:
             return (
                 f"{self.joint}: its efforts may {self.why.replace('are', 'be', 1)}. Given the "
-                f"other joints, the best model leaves {100 * self.before:.3g} % of them "
-                f"unexplained, or {100 * self.after:.2g} % if they are multiplied by "
-                f"{self.factor:.4g}. Different bodies explain them unscaled, so they were fitted "
-                f"unscaled (--effort-scale {self.joint}:{scale:.4g} to scale them). Check their "
-                "sign and unit, and how the base is mounted"
+                f"other joints, scaling them by {self.factor:.4g} reduces the part that the best "
+                f"model leaves unexplained from {100 * self.before:.3g} % to "
+                f"{100 * self.after:.2g} %. Different bodies explain them unscaled, so they were "
+                f"fitted unscaled (--effort-scale {self.joint}:{scale:.4g} to scale them). Check "
+                "their sign and unit, and how the base is mounted"
             )
         keep = "" if math.isclose(scale, 1.0) else f", {self.joint}:1 to keep them as recorded"
         return (
-            f"{self.joint}: its efforts {self.why}: the best model leaves {100 * self.after:.2g} % "
-            f"of them unexplained if they are multiplied by {self.factor:.4g}, and "
-            f"{100 * self.before:.3g} % if not. They were excluded from the fit; this joint's "
+            f"{self.joint}: its efforts {self.why}: scaling them by {self.factor:.4g} reduces the "
+            f"part that the best model leaves unexplained from {100 * self.before:.3g} % to "
+            f"{100 * self.after:.2g} %. They were excluded from the fit; this joint's "
             "errors are computed with the factor "
             f"(--effort-scale {self.joint}:{scale:.4g} to apply it{keep})"
         )

@@ -537,7 +537,7 @@ def _within_limits(design: _Design, motion: FourierMotion) -> FourierMotion:
         raise InputError(
             "no motion was found within the limits; active constraints: " + ", ".join(faults[:5]),
             name="limits",
-            expected="limits that leave room, or another --seed",
+            expected="limits that leave more room, or another --seed",
         )
     return found
 

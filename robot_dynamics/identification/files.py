@@ -99,7 +99,7 @@ def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
     if form == "urdf" or not result.mechanism.loops:
         written["urdf"] = folder / "identified.urdf"
         written["urdf"].write_bytes(_urdf(result, text if form == "urdf" else None))
-    heading = "# Identified from recordings; report.json says how well.\n"
+    heading = "# Identified from recordings; report.json gives the accuracy.\n"
     written["identified"].write_text(
         heading + yaml.safe_dump(whole, sort_keys=False, default_flow_style=None, width=100)
     )
@@ -281,7 +281,7 @@ _ZERO = record(
     ),
     deviation=NULLABLE.of(lambda zero: zero.deviation if zero.told else None),
     misses_less=NUMBER("fraction by which it reduces held-out errors").of("less"),
-    doubtful=FLAG("its encoder's zero may be off"),
+    doubtful=FLAG("its encoder zero may be wrong"),
 )
 _CONTACT = record(
     recording=TEXT.of("source"),

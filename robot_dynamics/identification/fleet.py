@@ -542,7 +542,7 @@ def _kept_in(folder: str, code: bytes, batch: Sequence[Source]) -> str:
             file.write(results)
     except OSError as error:
         raise BackendError(
-            f"{folder}: {error.strerror}: the processes' results are kept there; free some space, "
+            f"{folder}: {error.strerror}: intermediate results are stored there; free some space, "
             "or set TMPDIR to a folder that has more",
             name="workers",
         ) from None

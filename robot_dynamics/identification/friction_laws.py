@@ -144,7 +144,7 @@ class FrictionLaw:
     """Whether the Stribeck torque cancels Coulomb friction at rest, so that the law has no step
     there"""
     distance: int | None = None
-    """Index of its distance of presliding; None: dry friction turns round at once"""
+    """Index of its presliding displacement; None: dry friction reverses at once"""
 
     @cached_property
     def matrix(self) -> Floats:

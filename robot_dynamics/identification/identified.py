@@ -111,7 +111,7 @@ def stays(kept: Kept, errors: Errors, left_out: Sequence[Doubt] = ()) -> Iterato
     after, before = errors.means
     what = "its bodies are kept" if kept == "bodies" else "it is kept unchanged"
     then = (
-        "identify again with the efforts that were excluded scaled"
+        "scale the excluded efforts and identify again"
         if any(each.factor != 1 for each in left_out)
         else "record longer and more varied motion"
     )

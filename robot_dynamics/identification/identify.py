@@ -522,7 +522,7 @@ class _Run:
         """
         if not loses(outcome.errors):
             return "nothing", found, outcome
-        self.passes.progress("the description is better: keeping its bodies")
+        self.passes.progress("the description predicts better: keeping its bodies")
         with one_blas_thread():
             about = about_described_bodies(found)
         if about is not None:

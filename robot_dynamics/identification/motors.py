@@ -102,7 +102,8 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
             if lacking:
                 raise RecordingError(
                     f"{recording.source}: the motors of {listed(turning)} are all coupled to "
-                    f"{joint}, but messages with {joint} lack the efforts of {listed(lacking)}",
+                    f"{joint}, but messages that contain {joint} lack efforts for "
+                    f"{listed(lacking)}",
                     name=recording.source,
                 )
             # τ_i = Σ_j N_ji v_j

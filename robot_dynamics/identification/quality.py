@@ -130,8 +130,8 @@ def driving(fit: Fit) -> Iterator[str]:
             )
             if joint in falling(fit):
                 why, check = (
-                    "its efforts contain a part that falls with its velocity, so they are not its "
-                    "torque, but perhaps a controller's output",
+                    "its efforts contain a component that decreases with velocity, so they are "
+                    "not its torque, but perhaps a controller's output",
                     "what the efforts are",
                 )
             yield (
@@ -330,9 +330,9 @@ def large(
     if still:
         one = len(still) == 1
         yield (
-            f"{', '.join(still)} {'stands' if one else 'stand'} still in the held-out motion: "
-            f"static friction may carry any part of {'its' if one else 'their'} torque, so "
-            f"{'its error says' if one else 'their errors say'} little"
+            f"{', '.join(still)} {'is' if one else 'are'} at rest in the held-out motion: "
+            f"static friction may carry any share of {'its' if one else 'their'} torque, so "
+            f"{'its error is' if one else 'their errors are'} not meaningful"
         )
 
 

@@ -161,7 +161,7 @@ class Recording:
                     choices(self.names),
                 )  # fmt: skip
             if not abs(offset) <= 2 * np.pi:
-                expected = "a number of at most one turn, in rad (m for a prismatic joint)"
+                expected = "a finite offset of at most 2π rad (2π m for a prismatic joint)"
                 raise wrong(InputError, f"position offset of {name}", offset, expected)
         streams = tuple(
             replace(

@@ -97,10 +97,10 @@ class Zero:
         """
         unit, scale = ("°", 180 / math.pi) if self.turns else (" mm", 1e3)
         return (
-            f"{self.joint}: its encoder's zero may be off: with {scale * self.offset:+.2f}{unit} "
-            f"(± {scale * self.deviation:.2f}{unit}) added to its positions, the "
-            "torque errors on held-out parts of the fitted motion, relative to their noise, are "
-            f"{100 * self.less:.2g} % smaller. "
+            f"{self.joint}: its encoder zero may be wrong: with {scale * self.offset:+.2f}{unit} "
+            f"(± {scale * self.deviation:.2f}{unit}) added to its positions, the torque errors on "
+            f"held-out parts of the fitted motion are {100 * self.less:.2g} % smaller. Errors are "
+            "relative to each joint's noise. "
             f"Check the zero{', and how the base is mounted' if self.at_base else ''} (the "
             "positions were used as recorded; to correct them: --position-offset "
             f"{self.joint}:{self.offset + given:.4g})"

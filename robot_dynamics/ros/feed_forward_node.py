@@ -149,7 +149,7 @@ class FeedForwardNode(Managed):
             self._adopt(
                 self.answering(
                     lambda: Model(ModelSpec(load(settings.description), settings)),
-                    "compiling the robot's equations; parameters and transitions wait for them",
+                    "compiling the dynamics; parameter changes and transitions wait for it",
                 )
             )
         elif self._changes.heard:

@@ -69,7 +69,9 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
             "path or package:// URL; empty: topic robot_description",
         ),
         argument(
-            "formulation", "", "formulation of the inverse dynamics; empty: as in params_file"
+            "formulation",
+            "",
+            "formulation of the inverse dynamics; empty: the value in params_file",
         ),
         argument(
             "controller",
@@ -87,14 +89,14 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
         argument(
             "use_sim_time",
             LaunchConfiguration("sim"),
-            "use the time on /clock; default: as sim",
+            "use the time on /clock; default: the value of sim",
             **yes_or_no,
         ),
         argument(
             "publish_clock",
             "",
-            "with sim: whether this robot publishes /clock, which only one may do; empty: as in "
-            "params_file, or else as use_sim_time",
+            "with sim: publish /clock (only one robot may); empty: the value in params_file, "
+            "otherwise use_sim_time",
             **maybe,
         ),
         argument("rviz", "false", "show the robot in RViz", **yes_or_no),
@@ -111,7 +113,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
             argument(
                 "sensed",
                 "",
-                "read and monitor the sensors on passive joints; empty: as in params_file",
+                "read and monitor the sensors on passive joints; empty: the value in params_file",
                 **maybe,
             )
         )
@@ -297,8 +299,8 @@ class Release:
             taken = self._newest.handle.take_message(Float64MultiArray, False)
         if taken is None:
             get_logger("robot_dynamics").warning(
-                f"{self._topic}: no torques were received, so no zeros are published; if there "
-                "were any, the controller holds the last ones"
+                f"{self._topic}: the launch received no torques and cannot know their number, so "
+                "it publishes no zeros; if any were sent, the controller still holds the last ones"
             )
             return
         end = time.monotonic() + RELEASE

@@ -86,7 +86,7 @@ class RobotChanges:
         with self._controller.tally.refusing("wrench"):
             if self.builder.push(link):
                 self._node.say(
-                    f"a wrench on {shown(link)}: it acts as soon as its equations are compiled"
+                    f"wrench on {shown(link)} accepted; it takes effect once the model is compiled"
                 )
 
     def _set_on_request(self, parameters: list[Parameter], answer: Answer) -> None:

@@ -67,5 +67,5 @@ class RobotSettings:
     real_time_factor: float = number(
         1.0, "simulated time / wall time; 0: as fast as possible", minimum=0.0, maximum=1000.0
     )
-    publish_clock: bool = flag(False, "publish /clock, which only one robot may do")
+    publish_clock: bool = flag(False, "publish /clock (only one robot may)")
     record: str = text("", "CSV file to write, with one line for each period; empty: none")

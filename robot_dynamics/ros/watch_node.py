@@ -138,7 +138,7 @@ class WatchNode(Node):  # type: ignore[misc]
             proven = estimate.proven
             level = DiagnosticStatus.WARN if proven else DiagnosticStatus.OK
             message = (
-                "a proposed model is proven to be better; call ~/adopt to use it"
+                "a better model was found and validated; call ~/adopt to use it"
                 if proven
                 else f"keeping the current model: {estimate.why_not}"
             )

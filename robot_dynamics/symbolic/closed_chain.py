@@ -240,8 +240,8 @@ def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Mat
         rows = [i for i in range(A.shape[0]) if any(not is_zero(A[i, j]) for j in columns)]
         if len(rows) != len(columns):
             raise ClosureError(
-                f"derive: a leg with {len(columns)} joints but {len(rows)} closure rows has no K "
-                "in closed form",
+                f"derive: K has no closed form for a leg with {len(columns)} joints and "
+                f"{len(rows)} closure equations",
                 name="derive",
             )
         block = A[np.ix_(rows, columns)]

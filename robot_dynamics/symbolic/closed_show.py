@@ -127,7 +127,9 @@ def _projections(model: Any) -> list[Section]:
     ]  # fmt: skip
     free = len(model.q_p)
     if free:
-        words = f"the last {free} rows of T_q are those of T, on the columns of q_a"
+        words = (
+            f"the last {free} rows of T_q equal those of T in the columns of q_a, zero elsewhere"
+        )
         T_q = sympy.zeros(k + free, k)
         T_q[:k, :] = sympy.eye(k)
         T_q[k:, :a] = T[k:, :]
@@ -176,8 +178,8 @@ LISTED: Sequence[tuple[str, str, str, str, str]] = (
 """(beginnings of the names of intermediates, attribute, title, formula as text and in LaTeX)"""
 
 INTERMEDIATES = (
-    "A name ends with the numbers of its entry (T_3_1) or with axes and the description's number "
-    "of the link: R_xy2 and p_x2 are the frame of link 2 in the base frame, omega_x2 and v_x2 its "
+    "Subscripts are matrix indices (T_3_1) or axes followed by the link's number in the "
+    "description: R_xy2 and p_x2 are the frame of link 2 in the base frame, omega_x2 and v_x2 its "
     "velocities, zeta_x2 the rate of its joint's axis. NAME_d is a joint's rate, Delta the "
     "determinant of A or of a block of it, and v… any other value that occurs more than once. A "
     "number with a decimal point is rounded to double precision; all others are exact"

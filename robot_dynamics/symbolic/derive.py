@@ -103,7 +103,7 @@ def derive(
         try:
             return _whole(task, simplify, notes, progress)
         except TooManyTerms:
-            progress("too long for whole expressions: using intermediates")
+            progress("expressions are too long; introducing named intermediates")
 
     def derivation() -> list[Section]:
         frames = dh_table(mechanism, q, known)
@@ -118,7 +118,9 @@ def derive(
     else:
         if formulation == "lagrange_euler":
             task = replace(task, formulation="newton_euler")
-            notes += ("too long for Lagrange–Euler: listed by the Newton–Euler recursion instead",)
+            notes += (
+                "too long for Lagrange–Euler; derived with the Newton–Euler recursion instead",
+            )
         assignments, parts = _listed(task, progress)
     return SymbolicModel(
         mechanism.name,

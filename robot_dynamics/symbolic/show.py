@@ -38,7 +38,7 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
                     for symbol, value in model.intermediates
                     if not str(symbol).startswith(PRODUCT)
                 ],
-                words="D2_… are those of D's second column, for qdd = (0, 1, 0, …) alone",
+                words="names that begin with D2_ belong to D's second column, qdd = (0, 1, 0, …)",
             )
         )
     torques = zip(model.joint_names, model.torques, strict=True)

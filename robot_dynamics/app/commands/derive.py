@@ -22,9 +22,7 @@ _MATRIX = TEXT.listed().listed("row by row").or_null()
 OUTPUT = record(
     joints=JOINTS.of("joint_names"),
     actuated=ACTUATED.of(lambda found: getattr(found, "actuated_names", found.joint_names)),
-    torques=TEXT.listed("expressions in SymPy's syntax, as those that follow").of(
-        lambda found: [*found.torques]
-    ),
+    torques=TEXT.listed("expressions in SymPy syntax").of(lambda found: [*found.torques]),
     intermediates=TEXT.by_name("symbol: expression, in an order to compute them in").of(
         lambda found: dict(found.intermediates)
     ),
@@ -63,7 +61,7 @@ OUTPUT = record(
     type=click.Choice(["symbols", "numbers"]),
     default="symbols",
     show_default=True,
-    help="Write masses and lengths as symbols, or as the numbers of the description.",
+    help="Write masses and lengths as symbols, or use the numerical values from the description.",
 )
 @flag("--no-simplify", "Skip simplification: faster, with longer expressions.")
 def command(

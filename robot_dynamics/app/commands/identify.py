@@ -68,8 +68,8 @@ NOT_BETTER = 3
 @motor_efforts
 @flag(
     "--strict",
-    f"Exit with code {NOT_BETTER} if the description fits better than the identified model (its "
-    "bodies are then kept).",
+    f"Exit with code {NOT_BETTER} if the original description predicts held-out motion better; "
+    "its inertial parameters are then kept.",
 )
 @number(
     "--workers",

@@ -39,7 +39,7 @@ OUTPUT = record(
     d_gains=NUMBER.listed(),
     runs=_RUN.listed(),
     against=_AGAINST(
-        "RMS errors of the second kind of run divided by those of the first, by random sample"
+        "ratio of RMS errors, second kind of run to the first, per random sample"
     ).or_null(),
     bounds=record(case=TEXT, age=NUMBER("s"), ratio=NULLABLE).listed(),
     picture=TEXT,

@@ -281,9 +281,9 @@ def _page(
     if reach.ranges:
         body += [
             "<h2>Range of each motor</h2>",
-            '<p class="faint">From home, with the other motors held there. Towards a singularity, '
-            "the condition number of the loops grows without bound; positions out of reach are "
-            "shaded.</p>",
+            '<p class="faint">Starting from home, with all other motors held there. Towards a '
+            "singularity, the condition number of the loops grows without bound; positions out of "
+            "reach are shaded.</p>",
             page_table(range_rows(reach.ranges)),
             f"<div class='pair'>{''.join(map(Chart.figure, ranges))}</div>",
         ]

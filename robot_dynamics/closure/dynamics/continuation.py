@@ -482,8 +482,8 @@ def _warn(label: str, lost: Mask, why: ClosureError) -> None:
     # the message names the file only once
     reason = str(why).removeprefix(f"{label}: ")
     warnings.warn(
-        f"{label}: {int(lost.sum())} of {lost.size} states are left out (nan), the first at "
-        f"[{first}]: {reason}",
+        f"{label}: {int(lost.sum())} of {lost.size} states could not be computed (NaN), the first "
+        f"at [{first}]: {reason}",
         ClosureWarning,
         stacklevel=callers_level(),
     )

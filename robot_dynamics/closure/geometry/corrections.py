@@ -149,7 +149,7 @@ def check_spins(mechanism: Mechanism, size: float) -> None:
                 InputError,
                 f"link {name!r}: centre of mass",
                 f"{off:.3g} m off the axis about which the link spins freely",
-                f"at most {OFF_AXIS * size:.2g} m: gravity would turn it, and no motor holds it "
+                f"at most {OFF_AXIS * size:.2g} m: gravity would rotate it, and no motor resists "
                 "(use a universal joint at one end, or `locked` in the description)",
             )
 

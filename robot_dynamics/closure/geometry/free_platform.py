@@ -27,7 +27,7 @@ _ROUNDED = 1e-4
 """rad: tolerance for axes that would be parallel or normal but for rounded angles such as 1.5708
 (the tolerance for ranks is as generous)"""
 _APART = 1e-5
-"""How far axes that intersect may miss each other, as a fraction of the robot's size"""
+"""Tolerance on the distance between nominally intersecting axes, relative to the robot's size"""
 
 
 @dataclass(frozen=True, eq=False)

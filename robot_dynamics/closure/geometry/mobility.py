@@ -278,9 +278,9 @@ def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> Descripti
     joints, m = len(part.columns), len(part.rows)
     by = f"{miss:.3g} m" if row.is_length else f"{miss:.3g} rad"
     remedy = (
-        f"they impose {m} constraints on {joints} joints, so most likely nothing can move: is a "
-        "ball joint written as `revolute` (`joints: {NAME: spherical}`), is a loop's type too "
-        "strict, or is a joint missing?"
+        f"they impose {m} constraints on {joints} joints, so the mechanism is probably "
+        "over-constrained: is a ball joint written as `revolute` (`joints: {NAME: spherical}`), is "
+        "a loop's type too strict, or is a joint missing?"
         if m >= joints
         else "correct home or the frames of these loops"
     )

@@ -144,7 +144,7 @@ def read_motion(
         found = ", ".join(str(len(part)) for part in parts)
         raise RefusedError(
             "wrong length",
-            f"{found} transforms, velocities and accelerations, expected one of each",
+            f"{found} transforms, velocities and accelerations, expected exactly one of each",
         )
     (pose,), (twist,), (acceleration,) = parts
     return (

@@ -259,8 +259,8 @@ class FeedForward:
         self.tally.note(
             "torques",
             "loop hung",
-            "the node's loop hung: the torques at rest were published, and the command has ended; "
-            "send a new one",
+            "the node's control loop stalled: the torques at rest were published, and the command "
+            "has ended; send a new one",
             anew=True,
         )
         return self._stopped(now)

@@ -176,7 +176,7 @@ class Diagnosis:
         since = _age(controller.commands.over_since, now)
         what = f"{OUTCOME[action]} for {since} s (on_timeout is {action})"
         if phase == "timeout":
-            return WARN, f"no commands are received any more: {what}"
+            return WARN, f"commands have stopped: {what}"
         if phase == "interrupted":
             return WARN, f"the command was interrupted: {what}; send a new one"
         words = {
@@ -195,7 +195,7 @@ def readings(controller: FeedForward, now: int) -> dict[str, str]:
     """
     settings, period, values = controller.settings, controller.states.rates.period, {}
     if settings.missing_velocities == "derive" and period is not None:
-        values["derived velocities are delayed by (s)"] = (
+        values["delay of the derived velocities (s)"] = (
             f"{settings.derivative_filter + period / 2:.4f}"
         )
     if settings.merge_states:
@@ -214,7 +214,7 @@ def residual(controller: FeedForward) -> tuple[dict[str, str], list[str]]:
     values = {
         "residual (N·m or N)": f"{norm:.4g}",
         "residual threshold (N·m or N)": f"{threshold:g}",
-        "residual is largest at": most,
+        "joint with the largest residual": most,
     }
     if not 0 < threshold < norm:
         return values, []
@@ -239,7 +239,7 @@ def base(controller: FeedForward, now: int) -> tuple[dict[str, str], list[str]]:
         "base motion age (s)": _age(known.time if known.source else None, now),
     }
     if known.late is not None:
-        values["derived angular acceleration is delayed by (s)"] = f"{known.late:.4f}"
+        values["delay of the derived angular acceleration (s)"] = f"{known.late:.4f}"
     problem = known.problem(controller.settings, now)
     return values, [f"no torques: {problem}"] if problem else []
 

@@ -88,8 +88,8 @@ class Followers:
             raise RefusedError(
                 "inconsistent",
                 f"point {k} has {found[d, k, j]:.6g} in {DERIVATIVES[d]} of {present[j]!r}, "
-                f"expected {expected[d, k, j]:.6g}, which the loops require for "
-                f"{listed(self._joints)}; the joint may be left out",
+                f"expected {expected[d, k, j]:.6g}, as loop closure requires for "
+                f"{listed(self._joints)}; you may omit this joint",
             )
 
     def _rows(self, names: Sequence[str]) -> list[int]:

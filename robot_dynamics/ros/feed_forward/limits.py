@@ -150,12 +150,12 @@ def unlimited(model: Model) -> str:
     if not names or settings.effort_limits:
         return ""
     largest = settings.max_acceleration
-    bound = "their torques are not limited (max_acceleration is 0)"
+    bound = "nothing bounds their torques (max_acceleration is 0)"
     if largest:
         required = model.required_torques(model.home, largest)
         known = dict(zip(model.outputs, required, strict=True))
         bound = (
-            f"their torques are limited only through max_acceleration = {largest:g} (at home: "
+            f"only max_acceleration = {largest:g} bounds their torques (at home: "
             f"{listed(f'{known[name]:.4g}' for name in names)} N·m or N)"
         )
     return f"no effort limit is known for {listed(names)}: {bound}; set effort_limits"

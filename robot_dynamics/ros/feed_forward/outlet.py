@@ -28,7 +28,7 @@ class Torques(NamedTuple):
     time: int
     """The time of their state, ns"""
     at_rest: bool = False
-    """Do they hold the robot at rest? Then the controllers downstream may hold them"""
+    """Whether they hold the robot at rest, so that a controller may keep applying them"""
 
 
 class TorqueRamp:
@@ -124,7 +124,7 @@ class Outlet:
             settings: the current settings.
             time: the time of their state, ns.
             now: the clock, ns.
-            at_rest: do they hold the robot at rest?
+            at_rest: whether they hold the robot at rest.
             last: do no torques follow for now? Then the ramp does not apply.
 
         Raises:

@@ -173,7 +173,7 @@ class Settings:
     )
     command_timeout: float = number(
         0.5,
-        "time after its end at which a command expires; 0: never",
+        "time after the end of a command at which it expires; 0: never",
         unit="s",
         minimum=0.0,
         maximum=3600.0,

@@ -17,7 +17,7 @@ REPORT_PERIOD = 5.0
 
 
 MOST_LINES = 10
-"""Number of lines for the same reason in this time, if they differ in more than numbers"""
+"""Number of distinct messages for the same reason in this time; numbers do not count"""
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.e+-]*")
 
@@ -133,7 +133,7 @@ class Tally:
             return
         logged.words.add(words)
         unsaid, logged.count = counter[key] - logged.count - 1, counter[key]
-        self._log(text + (f" (and {unsaid} more like it since the last line)" if unsaid else ""))
+        self._log(text + (f" ({unsaid} similar messages suppressed)" if unsaid else ""))
 
     @property
     def all(self) -> Counter[str]:

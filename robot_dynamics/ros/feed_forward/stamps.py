@@ -53,16 +53,16 @@ def check_begin(start: int, now: int) -> None:
     if 0 < now < start - FAR_AHEAD:
         raise RefusedError(
             "future stamp",
-            f"by its sender's clock it begins at {_seconds(start)}, and this node's clock is at "
-            f"{_seconds(now)}, expected at most {FAR_AHEAD // SECOND} s between them (is one of "
-            "them on simulated time? Set use_sim_time on both sides)",
+            f"it starts at {_seconds(start)} by the sender's clock, but this node's clock reads "
+            f"{_seconds(now)}, expected at most {FAR_AHEAD // SECOND} s between them (does only "
+            "one of them use simulated time? Set use_sim_time on both sides)",
         )
 
 
 def _clocks(stamp: int, now: int) -> str:
     return (
-        f"its sender's clock is at {_seconds(stamp)}, this node's at {_seconds(now)}: are both on "
-        "the same clock?"
+        f"the sender's clock reads {_seconds(stamp)} and this node's {_seconds(now)}: do both use "
+        "the same time source?"
     )
 
 
