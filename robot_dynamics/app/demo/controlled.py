@@ -108,6 +108,6 @@ def text(result: dict[str, Any]) -> str:
         )
     head = (
         f"{result['robot']}: controller manager at {result['update_rate']} Hz, MuJoCo as the "
-        f"hardware; gains of {result['bandwidth']:g} rad/s for all"
+        f"hardware; PD bandwidth {result['bandwidth']:g} rad/s for all runs"
     )
     return "\n".join([head, "", *table(rows), "", f"picture: {result['picture']}"])
