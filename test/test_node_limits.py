@@ -357,7 +357,7 @@ def test_feedback_on_terms_without_inertia_is_bounded_by_the_robot_all_the_same(
     ("values", "words"),
     [
         ({}, "no effort limit is known for theta1, d2: only max_acceleration"),
-        ({"max_acceleration": 0.0}, "their torques are not limited"),
+        ({"max_acceleration": 0.0}, "nothing bounds their torques"),
         ({"effort_limits": [math.inf, 1.0]}, ""),
         ({"effort_limits": [2.0, 1.0]}, ""),
     ],
