@@ -830,7 +830,7 @@ def test_what_is_kept_is_told_with_both_errors():
         assert f"(error 15.0 % against 40.0 %, mean over the joints): {what};" in told
 
 
-@pytest.mark.parametrize(("factor", "then"), [(-1.0, "scaled"), (1.0, "record longer")])
+@pytest.mark.parametrize(("factor", "then"), [(-1.0, "scale the excluded"), (1.0, "record longer")])
 def test_only_efforts_that_have_a_factor_can_be_scaled(factor, then):
     """Those of a joint that stands still have none."""
     doubt = Doubt("a", factor, STATIC if factor == 1 else OPPOSITE, 0.9, 0.1)
