@@ -7,6 +7,7 @@ from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
 
+HERE = Path(__file__).resolve().parent  # `colcon build --symlink-install` runs it elsewhere
 NAME = "robot_dynamics"
 SHARE = f"share/{NAME}"
 ASSETS = ("js", "css", "html")  # of pages
@@ -168,7 +169,7 @@ setup(
     maintainer="robot_dynamics maintainers",
     maintainer_email="robot-dynamics@example.org",
     description="Feed-forward joint torques from a robot's description",
-    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     keywords="robotics ROS inverse-dynamics parallel-robots identification feed-forward",
     license="Apache-2.0",

@@ -520,6 +520,44 @@ def test_presliding_of_all_joints_is_in_the_text(name, tmp_path, compiled):
             found = c.torques(len(dynamics.actuated_names), *state, TERMS)[1]
             assert relative(found, expected) < 1e-9
     assert relative(dynamics(near, state[1] + 0.2, state[2] + 3.0), developed) > 0.01
+    # the solver's friction vector has no accelerations, the table has
+    (check,) = Path(c._library._name).parent.glob("test/*solver*.cpp")
+    assert "getFrictionVector(qd) + turning" in check.read_text()
+
+
+LAWS = (
+    {"viscous": 0.3, "coulomb": 1.5, "smoothing": 0.05},
+    {"coulomb": 1.0, "coulomb_negative": 1.7, "smoothing": 0.4, "offset": 0.2},
+    {"coulomb": 0.8, "stribeck": {"torque": 0.5, "rate": 0.1}, "smoothing": 0.02},
+    {"coulomb": 0.8, "stribeck": {"torque": -0.5, "rate": 0.3}},
+    {"coulomb": 0.8, "presliding": 0.03, "smoothing": 0.3},
+    {"viscous": 0.2, "coulomb": 2.0},
+)
+"""Of joints, one after the other: what is smoothed, at rates of its own, beside what is not"""
+OF_ROTORS = {"viscous": 1e-4, "coulomb": 1e-3, "smoothing": 20.0}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["three_axis", "rrr"])
+def test_each_friction_law_has_its_own_smoothing(name, tmp_path, compiled):
+    description = yaml.safe_load((CONFIG / f"{name}.yaml").read_text())
+    for k, link in enumerate(description["links"]):
+        link["friction"] = LAWS[(k + 2) % len(LAWS)]
+        if "rotor" in link:
+            link["rotor"]["friction"] = OF_ROTORS | {"stribeck": {"torque": 5e-4, "rate": 30.0}}
+    file = tmp_path / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(description))
+    mechanism, c = rd.load(file), compiled(file)
+    near = np.array(facade(mechanism).home, dtype=float) + 0.02
+    rng = np.random.default_rng(5)
+    for smoothing in (0.0, 0.3):
+        dynamics = facade(mechanism, friction_smoothing=smoothing)
+        motors = len(dynamics.actuated_names)
+        for rate in (0.0, 1e-3, 0.02, 0.3, 3.0):
+            qd, qdd = rate * rng.uniform(-1, 1, len(near)), rng.uniform(-2, 2, len(near))
+            how, tau = c.torques(motors, near, qd, qdd, TERMS, smoothing)
+            assert how == GOOD
+            assert relative(tau, dynamics(near, qd, qdd)) < ROUNDING
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,38 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import shown
-from .records import BESIDE, TREE, Schema
+from .records import (
+    BESIDE,
+    BODY,
+    FRICTION,
+    INERTIA,
+    LIMITS,
+    NUMBER,
+    POSE,
+    QUANTITY,
+    ROTOR,
+    TREE,
+    Schema,
+    three,
+)
 
 FILE = Path(__file__).with_name("description.schema.json")
 """The schema as a file, which `python -m robot_dynamics.description.schema` regenerates"""
+
+
+_SHARED: dict[str, Schema] = {
+    "rotor": ROTOR.schema(),
+    "friction": FRICTION.schema(),
+    "limits": LIMITS.schema(),
+    "body": BODY.schema(),
+    "inertia": INERTIA.schema(),
+    "pose": POSE.schema(),
+    "three_numbers": three(NUMBER, "").schema,
+    "three_quantities": three(QUANTITY, "").schema,
+    "number": NUMBER.schema,
+    "quantity": QUANTITY.schema,
+}
+"""Schemas that stand in many places; later ones are parts of earlier ones"""
 
 
 def schema() -> Schema:
@@ -27,9 +55,36 @@ def schema() -> Schema:
         "description": "Angles in rad, lengths in m, kg, kg m²",
         "type": "object",
         "if": {"required": ["urdf"]},
-        "then": BESIDE.schema(),
-        "else": TREE.schema(),
+        "then": _referring(BESIDE.schema()),
+        "else": _referring(TREE.schema()),
+        "definitions": {
+            name: _parts_referring(_undescribed(each)) for name, each in _SHARED.items()
+        },
     }
+
+
+def _referring(part: Any) -> Any:
+    """The same schema, which refers to `definitions` instead of repeating them."""
+    if not isinstance(part, dict):
+        return part
+    words = {"description": part["description"]} if isinstance(part.get("description"), str) else {}
+    for name, shared in _SHARED.items():
+        if _undescribed(part) == _undescribed(shared):
+            reference = {"$ref": f"#/definitions/{name}"}
+            # draft 7 ignores what stands beside a reference
+            return {"allOf": [reference], **words} if words else reference
+    return _parts_referring(part)
+
+
+def _parts_referring(part: Schema) -> Schema:
+    return {
+        key: [_referring(each) for each in value] if isinstance(value, list) else _referring(value)
+        for key, value in part.items()
+    }
+
+
+def _undescribed(part: Schema) -> Schema:
+    return {key: value for key, value in part.items() if key != "description"}
 
 
 def text() -> str:
