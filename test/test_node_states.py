@@ -197,7 +197,7 @@ def test_rates_that_nobody_tells_are_refused_by_the_cause_or_derived(velocity):
     found = bench.controller.state(message(0.03, 0.42 - 2 * math.pi), at(0.03))
     np.testing.assert_allclose(found.values, [torque(0.42, 1.0, 3.0)], rtol=1e-9)
     told = Diagnosis(0.0).report(bench.controller, False, at(0.03), 1.0).values
-    assert told["delay of the derived velocities (s)"] == "0.0050"
+    assert told["derived velocities are delayed by (s)"] == "0.0050"
 
 
 def test_the_rates_of_parts_are_derived_from_one_to_the_next_of_each(polar):

@@ -195,7 +195,7 @@ def readings(controller: FeedForward, now: int) -> dict[str, str]:
     """
     settings, period, values = controller.settings, controller.states.rates.period, {}
     if settings.missing_velocities == "derive" and period is not None:
-        values["delay of the derived velocities (s)"] = (
+        values["derived velocities are delayed by (s)"] = (
             f"{settings.derivative_filter + period / 2:.4f}"
         )
     if settings.merge_states:
@@ -214,7 +214,7 @@ def residual(controller: FeedForward) -> tuple[dict[str, str], list[str]]:
     values = {
         "residual (N·m or N)": f"{norm:.4g}",
         "residual threshold (N·m or N)": f"{threshold:g}",
-        "joint with the largest residual": most,
+        "residual is largest at": most,
     }
     if not 0 < threshold < norm:
         return values, []
@@ -239,7 +239,7 @@ def base(controller: FeedForward, now: int) -> tuple[dict[str, str], list[str]]:
         "base motion age (s)": _age(known.time if known.source else None, now),
     }
     if known.late is not None:
-        values["delay of the derived angular acceleration (s)"] = f"{known.late:.4f}"
+        values["derived angular acceleration is delayed by (s)"] = f"{known.late:.4f}"
     problem = known.problem(controller.settings, now)
     return values, [f"no torques: {problem}"] if problem else []
 
