@@ -88,7 +88,9 @@ def test_angular_acceleration_is_derived_where_it_is_asked_for(tmp_path):
         "base_imu: no angular acceleration yet": 1,
         "torques: no base motion": 1,
     }
-    assert "derived angular acceleration is delayed by (s)" not in ship.told_by_diagnostics(0).values
+    assert (
+        "derived angular acceleration is delayed by (s)" not in ship.told_by_diagnostics(0).values
+    )
     ship.imu(h, base)
     assert relative(ship.here(h), ship.expected(base)) < DERIVED
     values = ship.told_by_diagnostics(h).values

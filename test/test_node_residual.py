@@ -230,7 +230,5 @@ def test_over_topics_it_comes_named_and_stamped_and_without_a_command():
         assert list(out[-1].name) == ["theta1", "d2"]
         np.testing.assert_allclose(out[-1].effort, [0.5, -2.0], rtol=1e-9)
         assert out[-1].header.stamp.sec > 0
-        partner.until(
-            lambda: "residual is largest at" in partner.counts(), "diagnostics of it"
-        )
+        partner.until(lambda: "residual is largest at" in partner.counts(), "diagnostics of it")
         assert partner.counts()["residual is largest at"] == "d2"
