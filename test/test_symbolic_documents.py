@@ -195,6 +195,14 @@ def test_names_are_one_for_one_thing():
     assert taken.text(sympy.cos(q)) == "cos(theta1)"
 
 
+@pytest.mark.parametrize(("count", "short"), [(9, True), (10, False)])
+def test_sines_and_cosines_are_all_abbreviated_or_none(count, short):
+    """c110 could be cos(q1 + q10) or cos(q11), and cos(q10) beside c2 would be two notations."""
+    q = sympy.symbols(f"q1:{count + 1}", real=True)
+    whole = sympy.cos(q[1]) + sympy.sin(q[2] + q[3])
+    assert Names(q).text(whole) == ("s34 + c2" if short else "sin(q3 + q4) + cos(q2)")
+
+
 def test_every_format_has_every_section():
     model = rd.derive(rd.load(CONFIG / "polar.yaml"))
     document = model.document(steps=True)
@@ -207,6 +215,10 @@ def test_every_format_has_every_section():
         assert not re.search(r"[⎡⎤⎣⎦⎢⎥₁₂θ]", text)
     assert model._repr_latex_().startswith("$$")
     assert "<math>" in model._repr_html_()
+    # the numbers are those of Lagrange–Euler's steps in the book
+    other = rd.derive(rd.load(CONFIG / "polar.yaml"), "murphy").document(steps=True).text()
+    assert "Reference frames" in other
+    assert "L-E" not in other
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 """How symbols are written as text, LaTeX and MathML; each has one name.
 
 Text has SymPy's names (theta1, theta1_d, I_xx1), which are also those in Python. cos(q2 + q3) is
-abbreviated to c23, after the positions of the joints, unless the description has a symbol like c23.
+abbreviated to c23, after the positions of the joints, unless the description has a symbol like c23
+or there are ten joints or more, whose numbers could not be told apart.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class Names:
         self.coordinates = tuple(coordinates)
         self.derived = {str(symbol) for symbol in derived}
         taken = {str(x) for x in (*self.coordinates, *parameters)}
-        self.short = not any(re.fullmatch(r"[cs]\d+", name) for name in taken)
+        clear = len(self.coordinates) < 10
+        self.short = clear and not any(re.fullmatch(r"[cs]\d+", name) for name in taken)
         self.used: dict[str, sympy.Expr] = {}
         """The abbreviations used so far"""
         self._text, self._latex, self._mathml = _Text(self), _Latex(self), _MathML(self)
@@ -90,7 +92,7 @@ class Names:
         multiples = angle.as_coefficients_dict()
         places = [self.coordinates.index(x) + 1 for x in multiples if x in self.coordinates]
         plain = len(places) == len(multiples) and all(k == 1 for k in multiples.values())
-        if not (self.short and plain and max(places) < 10):
+        if not (self.short and plain):
             return None
         letter = "c" if isinstance(function, sympy.cos) else "s"
         name = letter + "".join(map(str, sorted(places)))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .symbolic_parameters import Parameters, dh_row
 
 
 def dh_table(mechanism: Mechanism, q: Sequence[sympy.Symbol], known: Parameters) -> Section:
-    """L-E 1: the frames, as a DH table where the joints have DH parameters.
+    """The frames, as a DH table where the joints have DH parameters.
 
     Args:
         mechanism: the robot.
@@ -52,7 +53,7 @@ def dh_table(mechanism: Mechanism, q: Sequence[sympy.Symbol], known: Parameters)
     words = f"Denavit–Hartenberg frames, {named} convention"
     if "other" in conventions:
         words = "Frames as described"
-    return Section("L-E 1: reference frames", words=words, table=rows)
+    return Section("Reference frames", words=words, table=rows)
 
 
 def _angle(value: float) -> sympy.Expr:
@@ -77,11 +78,11 @@ def lagrange_euler(
             of its frame in the parent's.
         qd: the rates' symbols.
         torques: (n, 1), the torques.
-        frames: the section of L-E 1.
+        frames: the section of the frames, which is L-E 1.
     """
     n = len(steps.names)
     count = range(n)
-    yield frames
+    yield replace(frames, title="L-E 1: reference frames")
     yield Section(
         "L-E 2: transformations",
         Formula("0A_i = 0A_1 1A_2 ... (i-1)A_i", r"{}^0A_i = {}^0A_1\,{}^1A_2 \cdots {}^{i-1}A_i"),
