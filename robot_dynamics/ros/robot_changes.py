@@ -79,7 +79,7 @@ class RobotChanges:
     def carry(self, message: InertiaStamped) -> None:
         """Handle an InertiaStamped, a payload on a link."""
         with self._controller.tally.refusing("payload"):
-            self.builder.carry(*payload.read(message))
+            self.builder.carry(*payload.read(message), self._controller.model)
 
     def push(self, link: str) -> None:
         """Build a model with wrenches on a link."""

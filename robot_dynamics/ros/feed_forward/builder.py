@@ -103,16 +103,21 @@ class Builder:
         self._forget(lambda change: change.kind == "description")
         self._waiting.append(Change("description", text))
 
-    def carry(self, link: str, payload: Inertial) -> None:
+    def carry(self, link: str, payload: Inertial, current: Model | None) -> None:
         """Request a payload on a link, or its removal.
 
         Args:
             link: the link's name.
             payload: the body; one without mass removes the payload.
+            current: the model in use; None: there is no robot.
 
         Raises:
-            RefusedError: too many changes are waiting.
+            RefusedError: there is no such link or no robot, or too many changes are waiting.
         """
+        if not self.busy:
+            if current is None:
+                raise no_robot()
+            payloads.check_link(link, current.spec.mechanism)
         self._forget(lambda change: change.kind == "payload" and change.value[0] == link)
         self._make_room()
         self._waiting.append(Change("payload", (link, payload)))
