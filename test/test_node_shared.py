@@ -195,6 +195,14 @@ def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot, nothing_is_bu
     assert one.controller.commands.count == 3
 
 
+def test_a_command_of_all_motors_fits_in_any_order_of_the_joints(robot):
+    one = bench(robot, joints=list(MOTORS[::-1]))
+    q, qd, qdd = robot.of_motors
+    one.command(0.0, point(q=q, qd=qd, qdd=qdd), names=MOTORS)
+    assert one.rejected() == {}
+    assert one.controller.commands.count == 1
+
+
 def test_gains_are_of_the_joints_that_are_commanded_and_shared_like_the_rest(robot):
     p, d = np.array([30.0, 20.0]), np.array([2.0, 3.0])
     one = bench(robot, p_gains=p.tolist(), d_gains=d.tolist())
