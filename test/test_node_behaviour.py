@@ -186,6 +186,13 @@ def test_positions_alone_give_straight_lines_without_acceleration():
     close(bench.tick(0.5), torque(0.25, 0.5, 0.0))
 
 
+def test_accelerations_without_velocities_are_ignored():
+    bench = Bench(feedback="commanded")
+    bench.command(0.0, point(0.0, q=0.0, qdd=3.0), point(2.0, q=1.0, qdd=3.0))
+    bench.tick(0.0)
+    close(bench.tick(0.5), torque(0.25, 0.5, 0.0))
+
+
 def test_accelerations_that_points_leave_out_follow_from_the_spline():
     bench = Bench(feedback="commanded")
     bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(2.0, q=1.0, qd=0.0))

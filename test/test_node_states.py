@@ -99,6 +99,13 @@ def test_the_age_of_a_part_is_by_the_clock_whatever_the_stamp_of_the_newest(pola
     )
 
 
+def test_a_part_is_out_of_order_however_far_its_publishers_clock_is_behind():
+    bench = Polar(merge_states=True, max_age=0.0)
+    bench.state(50.0, [0.3, 0.7], [0.2, 0.1], names=NAMES, stamped=5.0)
+    assert bench.state(50.1, 0.3, 0.2, names=["theta1"], stamped=4.9) is None
+    assert bench.rejected() == {"joint_states: old stamp": 1}
+
+
 def test_parts_from_before_whole_states_are_not_taken_up_again(polar):
     bench = Polar(merge_states=True, max_age=0.0, command_timeout=0.0)
     bench.state(0.0, [0.3, 0.7], [0.2, 0.1], names=NAMES)
