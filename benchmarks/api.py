@@ -17,7 +17,7 @@ from robots import chain, chain_urdf, states
 from timing import keep, parser, per_call
 
 import robot_dynamics as rd
-from robot_dynamics.dynamics.open_chain import OpenChain
+from robot_dynamics.chains.open_chain import OpenChain
 from robot_dynamics.formulations.options import Options
 
 JOINTS = (7, 24)

@@ -19,9 +19,9 @@ from timing import in_new_process, keep, parser, per_call
 
 import robot_dynamics as rd
 from robot_dynamics.app.plots import figure
+from robot_dynamics.chains.open_chain import OpenChain
 from robot_dynamics.codegen import c_kernels, compiler
 from robot_dynamics.codegen.c_code import SCALAR, CCode
-from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.options import Options
 
 JOINTS = (2, 4, 7, 12, 24, 48, 96)

@@ -22,9 +22,9 @@ from timing import keep, parser, per_call
 
 import robot_dynamics as rd
 from robot_dynamics.app.plots import figure
+from robot_dynamics.chains.open_chain import OpenChain
 from robot_dynamics.codegen import Kernel, c_kernels, compiler, python_code
 from robot_dynamics.codegen.c_code import SCALAR, CCode
-from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.options import Options
 
 N = 7

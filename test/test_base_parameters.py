@@ -12,8 +12,8 @@ import yaml
 from robots import CONFIG, example_robots, python_functions, random_dh, random_urdf, relative, state
 
 import robot_dynamics as rd
+from robot_dynamics.chains.open_chain import OpenChain
 from robot_dynamics.codegen.recorder import record
-from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.options import Options
 
 RIGID = ["inertia", "coriolis", "gravity"]

@@ -15,11 +15,11 @@ import pytest
 from robots import CONFIG
 
 import robot_dynamics as rd
+from robot_dynamics.chains.open_chain import OpenChain
 from robot_dynamics.codegen import c_kernels, compiler, python_code
 from robot_dynamics.codegen.c_code import LANES, SCALAR, CCode
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.dynamics.export import sources
-from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.options import Options
 from robot_dynamics.scalar import cos, sign, sin, tanh
 

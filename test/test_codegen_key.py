@@ -14,10 +14,10 @@ from robots import CONFIG, inertia
 
 import robot_dynamics as rd
 from robot_dynamics import scalar
+from robot_dynamics.chains.open_chain import OpenChain
 from robot_dynamics.closure import Subsystems
 from robot_dynamics.closure.dynamics.kernels import ParameterVector
 from robot_dynamics.codegen import Function, function
-from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.options import Options
 from robot_dynamics.mechanism import (
     Armature,

@@ -20,9 +20,9 @@ import pytest
 from robots import CONFIG, inertia, state
 
 import robot_dynamics as rd
+from robot_dynamics.chains import open_chain
 from robot_dynamics.closure import ClosedChain
 from robot_dynamics.codegen import kernel
-from robot_dynamics.dynamics import open_chain
 from robot_dynamics.formulations import form
 from robot_dynamics.mechanism import Friction, Inertial, Limits, Pose
 

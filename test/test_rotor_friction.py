@@ -18,11 +18,11 @@ from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app import report
+from robot_dynamics.chains.open_chain import OpenChain
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.controller.programs import Request, programs
 from robot_dynamics.description.urdf_writer import urdf
 from robot_dynamics.dynamics.base_motion import BaseMotion
-from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.formulations.equations import TERMS, Equations
 from robot_dynamics.formulations.options import Options

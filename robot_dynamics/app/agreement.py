@@ -10,7 +10,6 @@ import numpy as np
 
 from ..closure import ClosedChain
 from ..dynamics import InverseDynamics
-from ..dynamics.motors import tree_state
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
@@ -89,7 +88,7 @@ def _reference(mechanism: Mechanism) -> tuple[tuple[Floats, Floats, Floats], Flo
         q = closed.home.q_r[:n] + NEAR_HOME * q
         names = tree.joint_names
         q_r = closed.configuration(q)
-        over_tree = tree_state(closed, q_r, qd, qdd, names)
+        over_tree = closed.at_configuration(q_r).state(qd, qdd, names)
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in names]
         T = np.swapaxes(closed.on_motors(q_r)[..., order], -1, -2)

@@ -204,8 +204,8 @@ class SensorMonitor:
             model = ClosedChain(mechanism, terms=(), sensed=True, backend=backend)
         self.model = model
         """The sensed model; may be replaced by another one of the same mechanism"""
-        self._a, self._k = model.solver.geometry.actuated, model.solver.geometry.known
-        self._described = model.described_solver
+        self._a, self._k = model.closer.geometry.actuated, model.closer.geometry.known
+        self._described = model.described_closer
         self._n = len(self._described.scale)
         self.threshold, self.patience = float(threshold), int(patience)
         self.joint_names: tuple[str, ...] = model.joint_names
@@ -250,7 +250,7 @@ class SensorMonitor:
         there = np.isfinite(readings)
         used = self._sound(there)
         if int(used.sum()) < self._a:
-            raise self.model.solver.geometry.refusal(
+            raise self.model.closer.geometry.refusal(
                 f"readings: only {int(used.sum())} readings are available and trusted (of "
                 f"{', '.join(self.joint_names)}); {self._a} are needed",
                 readings,
@@ -330,7 +330,7 @@ class SensorMonitor:
             if used[: self._a].all():
                 # the motors give the configuration, and the sensors correct it only slightly
                 self._here = self.model.at_motors(readings[: self._a], self._here)
-                solver = self.model.solver
+                solver = self.model.closer
                 start = solver.state(self._here)
                 _, left, _ = _correction(start, readings, used, solver.scale[: self._k])
                 quick = Fit(start, left, used)
@@ -343,7 +343,7 @@ class SensorMonitor:
     def _fit(self, readings: Floats, used: Mask) -> Fit:
         # on the robot with a free platform, where it does not matter which leg carries the platform
         model = self.model
-        return fit(model.solver, readings, self._here, used, at_motors=model.at_motors)
+        return fit(model.closer, readings, self._here, used, at_motors=model.at_motors)
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:
         """(the reading without which the others agree, their fit); None: it cannot be isolated."""

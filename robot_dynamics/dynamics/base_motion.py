@@ -19,11 +19,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..chains.chain import Configuration
+from ..chains.companion import Companion
+from ..chains.open_chain import OpenChain
+from ..chains.regressor import RegressorKernel
 from ..errors import InputError, wrong
 from ..formulations.form import FLOATING
 from ..formulations.options import Options
@@ -32,10 +36,7 @@ from ..inputs import as_floats, vectors
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import on_six_joints
 from ..scalar import Floats
-from .companion import Companion
 from .motors import MotorSide, MotorTorques
-from .open_chain import OpenChain
-from .regressor import RegressorKernel
 
 ZERO = (0.0, 0.0, 0.0)
 NONE, HERE = np.zeros(3), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
@@ -102,29 +103,6 @@ class BaseMotion:
         return specific_force
 
 
-class Placed(Protocol):
-    """A robot, with or without loops, at one position; links are given by name."""
-
-    @property
-    def q(self) -> Floats:
-        """q (…, n) of the tree's joints."""
-
-    def pose(self, link: str) -> Floats:
-        """(…, 4, 4): the link's frame in the base frame."""
-
-    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
-        """The torques (…, n_m) that a wrench (…, 6) on the link, on base axes, provides."""
-
-    def state(
-        self, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
-    ) -> tuple[Floats, Floats, Floats]:
-        """(q, qd, qdd) (…, n) of the tree's joints of these names, at rates and accelerations
-        (…, k)."""
-
-    def on_motors(self, tau: Floats, names: Sequence[str]) -> Floats:
-        """The motors' torques (…, n_m) equivalent to torques (…, n) at these joints."""
-
-
 class MovingBase:
     """The torques of a robot whose base has a prescribed motion. Immutable.
 
@@ -178,9 +156,6 @@ class MovingBase:
         Args:
             tree: the other robot, or its tree if it has loops.
             robot: the other robot with its motors.
-
-        Raises:
-            Recompile: it has a kind of friction that is not compiled in.
         """
         other = copy(self)
         other._six = on_six_joints(tree)
@@ -189,15 +164,17 @@ class MovingBase:
         other._bind(robot)
         return other
 
-    def torques(self, at: Placed, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
+    def torques(
+        self, at: Configuration, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
+    ) -> Floats:
         """The torques (…, n_m) at a position, for qd and qdd (…, k)."""
         state = self._moved(*at.state(qd, qdd, self._names), motion)
         tau = self._chain.torques(*state)[..., 6:]
-        return np.ascontiguousarray(at.on_motors(tau, self._names))
+        return np.ascontiguousarray(at.on_motors(tau[..., None], self._names)[..., 0])
 
     def motor_torques(
         self,
-        at: Placed,
+        at: Configuration,
         qd: ArrayLike,
         qdd: ArrayLike,
         motion: BaseMotion,
@@ -222,7 +199,7 @@ class MovingBase:
         state = self._carried(*moving, motion, len(robot.joint_names) - 6)
         return self._motors.of(self).torques(columns, tau, *state, gravity)
 
-    def gravity(self, at: Placed, motion: BaseMotion) -> Floats:
+    def gravity(self, at: Configuration, motion: BaseMotion) -> Floats:
         """The torques (…, n_m) that hold the robot at rest, with gravity as the base sees it."""
         standing = BaseMotion(rotation=motion.rotation, specific_force=motion.specific_force)
         n = len(self._names)
@@ -230,7 +207,7 @@ class MovingBase:
         felt = standing.felt(np.asarray(self._robot.gravity, dtype=float))
         lifted = _joined(felt, np.zeros(3 + n))
         tau = self._chain.kernel("inertia").call(_joined(HERE, at.q), lifted)[..., 6:]
-        return np.ascontiguousarray(at.on_motors(tau, self._names))
+        return np.ascontiguousarray(at.on_motors(tau[..., None], self._names)[..., 0])
 
     def derivatives(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion

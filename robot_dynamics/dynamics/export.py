@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..chains.open_chain import OpenChain
 from ..codegen.c_code import C99, C99_SINGLE, CCode, Dialect
 from ..codegen.guard import guarded
 from ..codegen.recorder import Program, record
@@ -33,7 +34,6 @@ from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from ..version import version
-from .open_chain import OpenChain
 
 LANGUAGES = ("c",)
 PATIENCE = 60.0

@@ -15,37 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..chains.chain import Chain
+from ..chains.open_chain import OpenChain
 from ..errors import InputError, choices, wrong
 from ..formulations.floating import adjoint
 from ..formulations.form import FLOATING
 from ..inputs import vectors
 from ..mechanism import Mechanism
-from ..mechanism.six_joints import BASE, floating, names_on_axes
+from ..mechanism.six_joints import BASE, floating
 from ..scalar import Floats
 from . import inputs
-from .base_motion import MovingBase
-from .chain import Chain
 from .inverse_dynamics import InverseDynamics
 from .linearization import Linearization
-from .open_chain import OpenChain
-from .open_robot import OpenRobot
 
 SMALL_ANGLE = 1e-4
 """rad; for smaller angles the coefficients of `integrate` come from series, exact to rounding"""
-
-
-class FloatingRobot(OpenRobot):
-    """A tree carried by six joints; its state is q (…, n + 1), v and a (…, n)."""
-
-    form = FLOATING
-
-    def _adopt(self, chain: OpenChain) -> None:
-        super()._adopt(chain)
-        self.joint_names = self.actuated_names = names_on_axes(chain.mechanism)
-
-    @property
-    def _moved(self) -> MovingBase:
-        raise wrong(InputError, "base_motion", "a floating base", "none: it is in q, v and a")
 
 
 class FloatingBase(InverseDynamics):
@@ -91,7 +75,9 @@ class FloatingBase(InverseDynamics):
         super().__init__(floating(inputs.robot(mechanism), joints), formulation, **options)
 
     def _chain_of(self, mechanism: Mechanism) -> Chain:
-        return FloatingRobot(mechanism, self._options)
+        if self._options.sensed:
+            raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
+        return OpenChain(mechanism, self._options, FLOATING)
 
     @property
     def neutral(self) -> Floats:

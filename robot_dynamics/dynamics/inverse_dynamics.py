@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from html import escape
 from typing import Any
 from weakref import WeakSet
@@ -14,6 +14,8 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..chains.chain import Chain
+from ..chains.open_chain import OpenChain
 from ..closure import ClosedChain, ConstraintForces
 from ..codegen.kernel import put
 from ..codegen.native import Forwarding, shortened
@@ -24,27 +26,13 @@ from ..formulations.terms import names_of_terms
 from ..inputs import as_floats, finite
 from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.shown import FEW, as_html
-from ..mechanism.transform import with_parts, with_payload
+from ..mechanism.transform import with_parts
 from ..scalar import Array, Floats
 from . import inputs
 from .base_motion import BaseMotion
-from .chain import Chain
-from .closed_robot import ClosedRobot
 from .linearization import Linearization, linearized
 from .motors import MotorTorques, motors
-from .open_robot import OpenRobot
-
-
-@dataclass(frozen=True, slots=True)
-class _Robot:
-    """A snapshot of the robot; a call uses the same one from start to end."""
-
-    bare: Mechanism
-    """Without payloads"""
-    payloads: Mapping[str, Inertial]
-    """By link"""
-    chain: Chain
-    """With payloads"""
+from .robot import Robot
 
 
 @shortened
@@ -116,16 +104,18 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         self._unlock()
         chain = self._chain_of(mechanism)
         self.joint_names, self.actuated_names = chain.joint_names, chain.actuated_names
-        self._become(_Robot(chain.mechanism, {}, chain))
+        self._become(Robot(chain, self._options, self._changing))
 
     def _chain_of(self, mechanism: Mechanism) -> Chain:
         if mechanism.loops:
-            return ClosedRobot(mechanism, self._options, self._changing)
-        return OpenRobot(mechanism, self._options)
+            return ClosedChain(mechanism, **asdict(self._options))
+        if self._options.sensed:
+            raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
+        return OpenChain(mechanism, self._options)
 
-    def _become(self, robot: _Robot) -> None:
+    def _become(self, robot: Robot) -> None:
         self._robot = robot
-        self._target = robot.chain.torques
+        self._target = robot.torques
         """A call with states only is forwarded to this directly"""
 
     def _unlock(self) -> None:
@@ -136,9 +126,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     def _unlock_child(self) -> None:
         """A new lock in a forked process, where the thread that held the old one does not exist."""
         self._unlock()
-        chain = self._robot.chain
-        if chain.closed is not None:
-            chain.lock = self._changing
+        self._robot.chain.share_lock(self._changing)
 
     def __repr__(self) -> str:
         return (
@@ -160,10 +148,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         other.__dict__.update(self.__dict__)
         other._unlock()
         with self._changing:
-            robot = self._robot
-            chain = robot.chain.copy()
-        chain.lock = other._changing if chain.closed else chain.lock
-        other._become(replace(robot, chain=chain))
+            other._become(self._robot.copy(other._changing))
         return other
 
     @property
@@ -174,13 +159,14 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     @property
     def closed(self) -> ClosedChain | None:
         """Positions, Jacobians and state of a mechanism with loops; None without loops."""
-        return self._robot.chain.closed
+        chain = self._robot.chain
+        return chain if isinstance(chain, ClosedChain) else None
 
     @property
     def home(self) -> Floats:
         """The home positions (n,) in the order of `joint_names`, rad or m: those of the
         description, corrected so that all loops are closed; 0 where it gives none."""
-        return self._robot.chain.home
+        return self._robot.chain.q_home
 
     def tree_state(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
@@ -197,7 +183,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             InputError: a wrong shape.
             ClosureError: as in a call.
         """
-        return self._robot.chain.tree_state(q, qd, qdd)
+        return self._robot.tree_state(q, qd, qdd)
 
     def __call__(
         self,
@@ -231,18 +217,18 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             ClosureError: a state in which the loops cannot be closed, or which is too near a
                 singularity.
         """
-        chain, acting = self._robot.chain, inputs.wrenches(wrenches)
+        robot, acting = self._robot, inputs.wrenches(wrenches)
         if base_motion is not None:
-            tau = chain.on_moving_base(q, qd, qdd, base_motion)
+            tau = robot.on_moving_base(q, qd, qdd, base_motion)
             if acting:
                 # it depends only on the links' positions
-                tau = tau - chain.wrench_torques(q, acting, "base")
+                tau = tau - robot.wrench_torques(q, acting, "base")
         elif acting:
-            tau = chain.under_wrenches(q, qd, qdd, acting)
-        elif out is not None and chain.closed is None:
-            return chain.torques(q, qd, qdd, out=out)
+            tau = robot.under_wrenches(q, qd, qdd, acting)
+        elif out is not None:
+            return robot.torques(q, qd, qdd, out=out)
         else:
-            tau = chain.torques(q, qd, qdd)
+            return robot.torques(q, qd, qdd)
         return put(out, tau)
 
     def wrench_torques(
@@ -261,7 +247,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         """
         if axes not in ("base", "link"):
             raise wrong(InputError, "axes", axes, "base or link")
-        return self._robot.chain.wrench_torques(q, inputs.wrenches(wrenches), axes)
+        return self._robot.wrench_torques(q, inputs.wrenches(wrenches), axes)
 
     def constraint_forces(
         self,
@@ -287,7 +273,10 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         Source: (36) and (38) of [ZCPOM].
         """
-        return self._robot.chain.constraint_forces(q, qd, qdd, inputs.wrenches(wrenches))
+        closed = self.closed
+        if closed is None:
+            raise wrong(InputError, "constraint_forces", "no loops", "a robot with loops")
+        return closed.constraint_forces(q, qd, qdd, inputs.wrenches(wrenches))
 
     def forward(
         self,
@@ -356,11 +345,11 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         Source: [SRW22].
         """
-        chain = self._robot.chain
+        robot = self._robot
         if base_motion is None:
-            out = chain.derivatives(q, qd, qdd)
+            out = robot.chain.derivatives(q, qd, qdd)
         else:
-            out = chain.derivatives_on_moving_base(q, qd, qdd, base_motion)
+            out = robot.derivatives_on_moving_base(q, qd, qdd, base_motion)
         if out.ndim == 3:  # one state: faster than with an ellipsis, or unpacked
             return out[0], out[1], out[2]
         return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
@@ -502,7 +491,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         """
         if base_motion is None:
             return put(out, self._robot.chain.gravity(q))
-        return put(out, self._robot.chain.gravity_on_moving_base(q, base_motion))
+        return put(out, self._robot.gravity_on_moving_base(q, base_motion))
 
     # --- the standard parameters -------------------------------------------------------------
 
@@ -547,7 +536,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         Source: [AAH86], [KK87].
         """
         if base_motion is not None:
-            found = self._robot.chain.regressor_on_moving_base(
+            found = self._robot.regressor_on_moving_base(
                 q, qd, qdd, base_motion, self.parameter_names
             )
             return put(out, found)
@@ -589,7 +578,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             `MotorTorques`: `drive` and `gear`. If several motors share a joint, they are those of
             least norm.
         """
-        return self._robot.chain.motor_torques(q, qd, qdd, base_motion)
+        return self._robot.motor_torques(q, qd, qdd, base_motion)
 
     @property
     def backend(self) -> str:
@@ -690,10 +679,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     def _adopt(self, bare: Mechanism, payloads: Mapping[str, Inertial]) -> None:
         """Switch to another robot of the same geometry in one assignment, or raise and keep the
         current one. The caller holds `_changing`."""
-        loaded = bare
-        for link, body in payloads.items():
-            loaded = with_payload(loaded, link, body)
-        self._become(_Robot(bare, payloads, self._robot.chain.over(loaded)))
+        self._become(self._robot.over(bare, payloads))
 
 
 def _made(
@@ -709,7 +695,7 @@ def _made(
         with dynamics._changing:
             dynamics._adopt(bare, payloads)
     if dynamics.closed is not None and where is not None:
-        dynamics.closed.reset(dynamics.closed.solver.state(where))
+        dynamics.closed.reset(dynamics.closed.closer.state(where))
     return dynamics
 
 

@@ -14,14 +14,12 @@ the torques of least norm are returned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations import newton_euler
 from ..formulations.form import STANDING, Form
@@ -116,23 +114,6 @@ class MotorSide:
         # τ = Γᵀ τ_drive
         drive = tau @ np.linalg.pinv(self.gears[:, actuated], rcond=1e-12)
         return MotorTorques(drive, drive - self._kernel.at(gravity).call(q, qd, qdd))
-
-
-def tree_state(
-    closed: ClosedChain, q_r: Floats, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
-) -> tuple[Floats, Floats, Floats]:
-    """(q, qd, qdd) (…, n) of joints of the tree, rad or m.
-
-    Args:
-        closed: the closed chain.
-        q_r: (…, n_r) a closed configuration, rad or m.
-        qd: (…, k) rates of the control coordinates, rad/s or m/s.
-        qdd: (…, k) their accelerations, rad/s² or m/s².
-        names: of the joints (n,).
-    """
-    order = [closed.coordinate_names.index(name) for name in names]
-    q, rates, accelerations = np.broadcast_arrays(q_r, *closed.motion(q_r, qd, qdd))
-    return q[..., order], rates[..., order], accelerations[..., order]
 
 
 def motors(mechanism: Mechanism) -> tuple[Rotor, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..mechanism import Mechanism
+from ..mechanism.six_joints import names_on_axes
 from ..scalar import Array, zeros
 from . import floating, kinematics
 from .derivatives import derivatives, of_bodies, of_motion
@@ -28,6 +29,8 @@ class Form(NamedTuple):
 
     extra: int
     """By how many entries q is longer than v"""
+    names: Callable[[Mechanism], tuple[tuple[str, ...], tuple[str, ...]]]
+    """mechanism → the order of v, and of the torques"""
     equations: type[Equations]
     regressor: type[Regressor]
     of_bodies: Callable[..., tuple[Array, ...]]
@@ -59,6 +62,14 @@ class Form(NamedTuple):
         return self.turned(*of_motion(equations, q, qd, self.of_bodies), qd)
 
 
+def _joints(tree: Mechanism) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return tree.joint_names, tree.actuated_names
+
+
+def _on_axes(tree: Mechanism) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return names_on_axes(tree), names_on_axes(tree)
+
+
 def _symmetric(C: Array, D: Array, qd: Array) -> Array:
     del D, qd
     return C
@@ -74,9 +85,12 @@ def composite(equations: Equations, few: int) -> bool:
     return equations.method.name == "newton_euler" and len(equations.mechanism.joint_names) > few
 
 
-STANDING = Form(0, Equations, Regressor, of_bodies, forward, kinematics, _as_it_is, _symmetric)
+STANDING = Form(
+    0, _joints, Equations, Regressor, of_bodies, forward, kinematics, _as_it_is, _symmetric
+)
 FLOATING = Form(
     1,
+    _on_axes,
     floating.Floating,
     floating.FloatingRegressor,
     floating.of_bodies,

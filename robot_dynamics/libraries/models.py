@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..chains.open_chain import OpenChain
 from ..closure import ClosedChain
 from ..codegen.differentiate import slopes
 from ..codegen.recorder import record
-from ..dynamics.open_chain import OpenChain
 from ..errors import InputError, wrong
 from ..formulations import kinematics
 from ..formulations.equations import polarised

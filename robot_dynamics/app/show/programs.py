@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...chains.open_chain import OpenChain
 from ...closure import ClosedChain
 from ...closure.dynamics.control_model import ClosedModel
 from ...closure.dynamics.kernels import ParameterVector
@@ -22,7 +23,6 @@ from ...codegen.guard import guarded
 from ...codegen.js_code import source
 from ...codegen.recorder import record
 from ...dynamics import InverseDynamics
-from ...dynamics.open_chain import OpenChain
 from ...formulations import FORMULATIONS, kinematics
 from ...formulations.equations import TERMS
 from ...formulations.options import Options

@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...chains.companion import Companion
+from ...chains.open_chain import OpenChain, by_newton
+from ...chains.regressor import RegressorKernel
+from ...codegen.kernel import put
 from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
+from ...formulations.form import STANDING, Form
 from ...formulations.options import CONDITION_LIMIT as CONDITION_LIMIT
 from ...formulations.options import Options
 from ...formulations.terms import names_of_terms
@@ -26,10 +33,12 @@ from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
 from ..geometry.loop_geometry import LoopGeometry
+from .configuration import ClosedConfiguration
 from .constraint_forces import ConstraintForces, loop_forces
 from .continuation import Continuation
 from .control_model import ClosedModel, Sharing
 from .kernels import ModelKernels
+from .platform import platform_links
 from .subsystems import Subsystems
 
 NEAR = 0.5
@@ -39,7 +48,8 @@ STRAIGHT_LINE = 50
 
 
 class ClosedChain:
-    """tau = D(q) q̈ + C(q, q̇) q̇ + G(q) + friction - F_ext of a mechanism with loops (18, 39, 40).
+    """tau = D(q) q̈ + C(q, q̇) q̇ + G(q) + friction - F_ext of a mechanism with loops (18, 39, 40):
+    a `Chain`.
 
     q are the control coordinates: the actuated joints or, with `sensed`, the actuated joints and
     the passive joints that have a sensor. The other joints are solved for, starting from the
@@ -71,6 +81,8 @@ class ClosedChain:
         BackendError: see `InverseDynamics`.
     """
 
+    form: ClassVar[Form] = STANDING
+
     def __init__(
         self,
         mechanism: Mechanism,
@@ -100,8 +112,8 @@ class ClosedChain:
         with said_of(mechanism.label):
             self._start(*prepared(mechanism))
 
-    def _start(self, mechanism: Mechanism, described: Closer, solver: Closer | None = None) -> None:
-        """Build the model, reusing the solvers of a mechanism of the same geometry, if given."""
+    def _start(self, mechanism: Mechanism, described: Closer, closer: Closer | None = None) -> None:
+        """Build the model, reusing the closers of a mechanism of the same geometry, if given."""
         options = self._options
         sensed = options.sensed
         if sensed and not mechanism.sensed:
@@ -115,16 +127,16 @@ class ClosedChain:
         self.sensed = sensed
         self._freed: ClosedChain | None = None
         self.condition_limit = options.condition_limit
-        self.described_solver = described
-        """The solver with the platform on the leg that carries it in the description"""
-        # with sensors, the solver is that of the mechanism with a free platform
+        self.described_closer = described
+        """The closer with the platform on the leg that carries it in the description"""
+        # with sensors, the closer is that of the mechanism with a free platform
         is_its = (described.geometry.free is None) == (parts.geometry.free is None)
-        self.solver = solver or (described if is_its else Closer(parts.geometry))
+        self.closer = closer or (described if is_its else Closer(parts.geometry))
         sharing = Sharing.of(mechanism, parts.geometry)
-        closure = self.solver.mobility.closure
+        closure = self.closer.mobility.closure
         model = ClosedModel(closure, parts, sensed, options.condition_limit, sharing)
         kernels = ModelKernels(model, options.backend, options.threads)
-        self._continuation = Continuation(self.solver, kernels)
+        self._continuation = Continuation(self.closer, kernels)
         self._k = model.known
         names = parts.geometry.names
         self.coordinate_names: tuple[str, ...] = names
@@ -136,6 +148,16 @@ class ClosedChain:
         )
         """The order of the torques"""
         self.joint_names: tuple[str, ...] = names[: model.known]
+        self.lock: AbstractContextManager[Any] = threading.RLock()
+        """Held while the robot is changed, and during successive calls that belong together"""
+        self._tree: Companion[ClosedChain, OpenChain] = Companion(
+            lambda chain: OpenChain(chain.tree, by_newton(options)),
+            lambda tree, chain: tree.over(chain.tree),
+        )
+        self._regressor: Companion[ClosedChain, RegressorKernel] = Companion(
+            lambda chain: RegressorKernel(chain.tree, chain.mechanism, options),
+            lambda kernel, chain: kernel.over(chain.tree),
+        )
 
     def taken_apart(self, mechanism: Mechanism, terms: Iterable[str] | None = None) -> Subsystems:
         """The legs and platform of a mechanism, with this model's options.
@@ -153,7 +175,7 @@ class ClosedChain:
         continuation = self._continuation
         return {
             "options": (self._options, self._free_platform),
-            "start": (self.mechanism, self.described_solver, self.solver),
+            "start": (self.mechanism, self.described_closer, self.closer),
             "states": (continuation.origin.q_r, continuation.last),
         }
 
@@ -161,12 +183,31 @@ class ClosedChain:
         self._options, self._free_platform = state["options"]
         self._start(*state["start"])
         origin, last = state["states"]
-        self._continuation.go_on(self.solver.state(origin), last)
+        self._continuation.go_on(self.closer.state(origin), last)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ClosedChain:
         return copy(self)
 
+    def copy(self) -> ClosedChain:
+        """A copy that continues from this one's last state."""
+        other = copy(self)
+        other._tree, other._regressor = self._tree.after(), self._regressor.after()
+        return other
+
+    def share_lock(self, lock: AbstractContextManager[Any]) -> None:
+        """Use another lock than its own.
+
+        Args:
+            lock: one that the same thread may acquire repeatedly.
+        """
+        self.lock = lock
+
     # --- properties -------------------------------------------------------------------------
+
+    @property
+    def solver(self) -> Closer:
+        """The same as `closer`, its former name."""
+        return self.closer
 
     @property
     def mechanism(self) -> Mechanism:
@@ -196,23 +237,28 @@ class ClosedChain:
     @property
     def degrees_of_freedom(self) -> int:
         """n_r minus the rank of the closure's Jacobian."""
-        return self.solver.mobility.degrees_of_freedom
+        return self.closer.mobility.degrees_of_freedom
 
     @property
     def redundant_rows(self) -> tuple[str, ...]:
         """The names of the closure's redundant rows, which are left out."""
         rows = self.model.geometry.rows
-        return tuple(str(rows[i]) for i in self.solver.mobility.left_out)
+        return tuple(str(rows[i]) for i in self.closer.mobility.left_out)
 
     @property
     def home(self) -> KinematicState:
         """The home configuration at rest, corrected so that all loops are closed."""
-        return self.solver.home
+        return self.closer.home
+
+    @property
+    def q_home(self) -> Floats:
+        """q (k,) at home, rad or m, with the loops closed."""
+        return np.array(self.home.q_r[: self._k])
 
     @property
     def last(self) -> KinematicState:
         """The configuration solved last, by any thread, at rest; for diagnostics and `reset`."""
-        return self.solver.state(self._continuation.last)
+        return self.closer.state(self._continuation.last)
 
     @property
     def backend(self) -> str:
@@ -234,7 +280,7 @@ class ClosedChain:
         """
         arrays = self._arrays(q=q) if qd is None else self._arrays(q=q, qd=qd)
         q_r, valid, _ = self._continuation.close(arrays[0])
-        state = self.solver.state(q_r)
+        state = self.closer.state(q_r)
         if qd is not None:
             # q̇_r = T_q q̇
             T = state.T_q if self.sensed else state.T
@@ -257,7 +303,7 @@ class ClosedChain:
             ClosureError: the platform can't get there from start, or there is no platform.
             InputError: not a pose.
         """
-        return self.solver.inverse_kinematics(pose, start)
+        return self.closer.inverse_kinematics(pose, start)
 
     def reset(self, start: KinematicState | None = None) -> None:
         """Let every thread solve its next state starting from `start`.
@@ -274,16 +320,16 @@ class ClosedChain:
             raise wrong(InputError, "start", start.q_r.shape, "one closed state")
         if not start.residual <= LEFT_OUT_TOLERANCE:
             # the loops may be open if it comes from sensor readings: close them with motors held
-            q_r = self.solver.forward_kinematics(start.q_r[: len(self.driving_names)], start.q_r)
-            off = float(np.max(abs(q_r - start.q_r) / self.solver.scale))
+            q_r = self.closer.forward_kinematics(start.q_r[: len(self.driving_names)], start.q_r)
+            off = float(np.max(abs(q_r - start.q_r) / self.closer.scale))
             if off > NEAR:
-                raise self.solver.geometry.refusal(
+                raise self.closer.geometry.refusal(
                     "start: its loops are open, and the closed state nearest to it is "
                     f"{off:.3g} away (rad, or fractions of the robot's size)",
                     off,
                     f"at most {NEAR:g}",
                 )
-            start = self.solver.state(q_r)
+            start = self.closer.state(q_r)
         self._continuation.restart(start)
 
     def _own(self, start: KinematicState) -> KinematicState:
@@ -298,7 +344,7 @@ class ClosedChain:
             known |= dict(zip(free.coordinates, places, strict=True))
         if not known.keys() >= set(self.coordinate_names):
             return start
-        return self.solver.state(np.stack([known[name] for name in self.coordinate_names], axis=-1))
+        return self.closer.state(np.stack([known[name] for name in self.coordinate_names], axis=-1))
 
     # --- dynamics ---------------------------------------------------------------------------
 
@@ -316,7 +362,13 @@ class ClosedChain:
         return self.torques(q, qd, qdd, wrench)
 
     def torques(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        wrench: ArrayLike | None = None,
+        *,
+        out: Floats | None = None,
     ) -> Floats:
         """The torques (…, n_m), N·m or N, in the order of `actuated_names`.
 
@@ -326,6 +378,7 @@ class ClosedChain:
             qdd: (…, k) accelerations, rad/s² or m/s².
             wrench: (…, 6) external force (N) and moment about P (N·m) on the platform, in the
                 base frame; a wrench that assists the motion reduces the torques.
+            out: an array of the result's shape to write to; None: a new one.
 
         Raises:
             ClosureError: a state that can't be closed or is too near a singularity.
@@ -337,9 +390,9 @@ class ClosedChain:
             # the common case: one state, near the previous one
             tau = self._continuation.torques(q, qd, qdd)
             if tau is not None:
-                return tau
+                return tau if out is None else put(out, tau)
         tau, q_r = self._carefully(q, qd, qdd)
-        return tau if wrench is None else tau - self._wrench_torques(q_r, wrench)
+        return put(out, tau if wrench is None else tau - self._wrench_torques(q_r, wrench))
 
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
         """(the torques (…, n_m), all joints q_r (…, n_r)), with the loops closed only once.
@@ -353,6 +406,47 @@ class ClosedChain:
             ClosureError, InputError: see `torques`.
         """
         return self._continuation.solved(q, qd, qdd) or self._carefully(q, qd, qdd)
+
+    def torques_and_configuration(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[Floats, ClosedConfiguration]:
+        """`solved`, with the robot at that configuration.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            qdd: (…, k) accelerations, rad/s² or m/s².
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
+        with self.lock:
+            tau, q_r = self.solved(q, qd, qdd)
+            return tau, self.at_configuration(q_r)
+
+    def at(self, q: ArrayLike, regular: bool = False) -> ClosedConfiguration:
+        """The robot at a position.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            regular: whether to refuse a state too near a singularity, as `torques` does.
+
+        Raises:
+            ClosureError: the loops can't be closed there, or as for `torques`.
+            InputError: a wrong shape.
+        """
+        with self.lock:
+            return self.at_configuration(
+                self.configuration(q) if regular else self.forward_kinematics(q).q_r
+            )
+
+    def at_configuration(self, q_r: Floats) -> ClosedConfiguration:
+        """The robot at a closed configuration.
+
+        Args:
+            q_r: (…, n_r) positions of all joints, rad or m, in the order of `coordinate_names`.
+        """
+        return ClosedConfiguration(self, self._tree.of(self), q_r)
 
     def configuration(self, q: ArrayLike) -> Floats:
         """All joints q_r (…, n_r), rad or m, in the order of `coordinate_names`.
@@ -454,21 +548,28 @@ class ClosedChain:
         q_r, valid = self._close_regular(q)
         return _finished(self._kernels["gravity"].call(q_r), valid)
 
-    def forward(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Floats:
-        """The accelerations qdd (…, k), rad/s² or m/s², of the forward dynamics.
+    def forward(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """The accelerations qdd (…, k), rad/s² or m/s², of the forward dynamics: D q̈ = τ - b.
 
         Args:
             q: (…, k) positions in the order of `joint_names`, rad or m.
             qd: (…, k) rates, rad/s or m/s.
             tau: (…, n_m) torques in the order of `actuated_names`, N·m or N.
+            out: an array of the result's shape to write to; None: a new one.
 
         Raises:
             ClosureError, InputError: see `torques`.
+            InputError: the model reads sensors on passive joints.
         """
+        if self.sensed:
+            expected = "False: torques determine the motion of the actuated joints"
+            raise wrong(InputError, "sensed", True, expected)
         q, qd = self._arrays(q=q, qd=qd)
         torques = vectors("tau", tau, len(self.actuated_names))
         q_r, valid = self._close_regular(q)
-        return _finished(self._kernels["forward"].call(q_r, qd, torques), valid)
+        return put(out, _finished(self._kernels["forward"].call(q_r, qd, torques), valid))
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_m, k), with the loops kept closed.
@@ -487,6 +588,75 @@ class ClosedChain:
         q_r, valid = self._close_regular(q)
         columns = self._by_direction("slopes", q_r, qd, qdd)
         return _finished(np.ascontiguousarray(np.moveaxis(columns, -3, -1)), valid)
+
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """The regressor Y = S Tᵀ Y_tree (…, n_m, p) of the standard parameters.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            qdd: (…, k) accelerations, rad/s² or m/s².
+            out: an array of the result's shape to write to; None: a new one.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
+        with self.lock:
+            kernel = self._regressor.of(self)
+            return put(out, kernel.projected(self.at(q, regular=True), qd, qdd))
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """The kinetic energy (…,), J, of links, rotors and platform.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+
+        Raises:
+            ClosureError, InputError: see `forward_kinematics`.
+        """
+        with self.lock:
+            return self.at(q).kinetic_energy(qd)
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """The potential energy (…,), J, relative to all centres of mass at the base's origin.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+
+        Raises:
+            ClosureError, InputError: see `forward_kinematics`.
+        """
+        with self.lock:
+            return self.at(q).potential_energy()
+
+    def pose(self, q: ArrayLike, link: str) -> Floats:
+        """The pose (…, 4, 4) of a link's frame in the base frame.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            link: name of any link.
+
+        Raises:
+            ClosureError, InputError: see `forward_kinematics`.
+        """
+        with self.lock:
+            return self.at(q).pose(link)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """The Jacobian J T (…, 6, k) of the origin of a link's frame, on base axes.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            link: name of any link.
+
+        Raises:
+            ClosureError, InputError: see `forward_kinematics`.
+        """
+        with self.lock:
+            return self.at(q).jacobian(link)
 
     def _by_direction(self, name: str, *states: Floats) -> Floats:
         """(…, k, …): a kernel's results for each direction w of the control coordinates."""
@@ -518,7 +688,7 @@ class ClosedChain:
             shapes = f"{force.shape} at states {q_r.shape[:-1]}"
             raise wrong(InputError, "wrench", shapes, "batches that broadcast together") from None
         # F_ext = S Tᵀ J_Cᵀ Q_x
-        J_C = self.solver.state(q_r).J_C
+        J_C = self.closer.state(q_r).J_C
         torque = self.on_motors(q_r) @ (transposed(J_C) @ force[..., None])
         return np.asarray(torque[..., 0])
 
@@ -592,7 +762,7 @@ class ClosedChain:
         q: ArrayLike,
         qd: ArrayLike,
         qdd: ArrayLike,
-        pushes: Callable[[Mechanism, Floats], tuple[Floats, Floats]] | None = None,
+        wrenches: Mapping[str, Floats] | None = None,
     ) -> ConstraintForces:
         """The multipliers of (36) and (38), and the forces that they represent.
 
@@ -600,44 +770,62 @@ class ClosedChain:
             q: (…, k) positions in the order of `joint_names`, rad or m.
             qd: (…, k) rates, rad/s or m/s.
             qdd: (…, k) accelerations, rad/s² or m/s².
-            pushes: a function for the effect of external wrenches: given the tree (see `tree`) and
-                its q (…, n) in the order of its joints, it returns (Σ Jᵀ w (…, n), the total
-                wrench (…, 6) at P of those on the platform). None: no external wrenches.
+            wrenches: external wrenches by link name, (…, 6): the force (N) and the moment about the
+                origin of the link's frame (N·m), on base axes. None: there are none.
 
         Raises:
             ClosureError: a state that can't be closed or is too near a singularity.
             InputError: a wrong shape.
         """
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
-        with_all = self._with_all_closures()
-        state = with_all._own(self.solver.state(self.configuration(q)))
-        out = with_all._kernels["generalised_forces"](state.q_r, qd, qdd)
-        n, geometry = len(with_all.coordinate_names), with_all.model.geometry
-        tau_r, f_c = out[..., :n], -out[..., n:]
-        if pushes is not None:
-            names = with_all.tree.joint_names
-            order = [with_all.coordinate_names.index(name) for name in names]
-            back = [names.index(name) for name in with_all.coordinate_names]
-            outside, on_platform = pushes(with_all.tree, state.q_r[..., order])
-            tau_r = tau_r - outside[..., back]
-            f_c = f_c + on_platform if f_c.shape[-1] else f_c
-        if with_all.model.sharing is not None:
-            # the loops do not carry the torques of motors at passive joints
-            tau = (with_all.on_motors(state.q_r) @ tau_r[..., None])[..., 0]
-            tau_r = np.array(tau_r)
-            tau_r[..., list(with_all.model.sharing.motors)] -= tau
-        return loop_forces(state, tau_r, f_c if geometry.free else None)
+        with self.lock:
+            state = self.closer.state(self.configuration(q))
+            return self._with_all_closures()._forces(state, qd, qdd, wrenches or {})
 
     def _with_all_closures(self) -> ClosedChain:
         """The same robot with a free platform, so that all joints of the platform are closures."""
         if self._free_platform:
             return self
         if self._freed is None:
-            options = asdict(self._options)
-            self._freed = ClosedChain(self.mechanism, **options, free_platform=True)
+            self._freed = ClosedChain.__new__(ClosedChain)
+            self._freed._options, self._freed._free_platform = self._options, True
+            self._freed._start(self.mechanism, self.described_closer)
         elif self._freed.mechanism is not self.mechanism:
             self._freed.update(self.mechanism)
         return self._freed
+
+    def _forces(
+        self, state: KinematicState, qd: Floats, qdd: Floats, wrenches: Mapping[str, Floats]
+    ) -> ConstraintForces:
+        """`constraint_forces` of this model, whose platform is free, at a state of any model."""
+        state, free = self._own(state), self.model.geometry.free
+        out, n = self._kernels["generalised_forces"](state.q_r, qd, qdd), len(self.coordinate_names)
+        tau_r, f_c = out[..., :n], -out[..., n:]
+        if wrenches:
+            tau, at_P = self._pushed(state.q_r, wrenches)
+            tau_r = tau_r - tau
+            f_c = f_c + at_P if f_c.shape[-1] else f_c
+        if self.model.sharing is not None:
+            # the loops do not carry the torques of motors at passive joints
+            tau = (self.on_motors(state.q_r) @ tau_r[..., None])[..., 0]
+            tau_r = np.array(tau_r)
+            tau_r[..., list(self.model.sharing.motors)] -= tau
+        return loop_forces(state, tau_r, f_c if free else None)
+
+    def _pushed(self, q_r: Floats, wrenches: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+        """(Σ Jᵀ w (…, n_r), the total wrench (…, 6) at P of those on the platform)"""
+        here, names = self.at_configuration(q_r), self.tree.joint_names
+        tau, at_P = np.zeros(len(names)), np.zeros(6)
+        on_platform = platform_links(self.tree)
+        for link, wrench in wrenches.items():
+            tau = tau + here.joint_torques(link, wrench)
+            if link in on_platform:
+                P = here.pose(str(self.tree.platform))[..., :3, 3]
+                arm = here.pose(link)[..., :3, 3] - P
+                moment = wrench[..., 3:] + np.cross(arm, wrench[..., :3])
+                force = np.broadcast_to(wrench[..., :3], moment.shape)
+                at_P = at_P + np.concatenate([force, moment], axis=-1)
+        return tau[..., [names.index(name) for name in self.coordinate_names]], at_P
 
     def update(self, mechanism: Mechanism) -> None:
         """Adopt the gravity, friction and inertias of a mechanism of the same geometry.
@@ -650,10 +838,24 @@ class ClosedChain:
         Raises:
             InputError: a body whose centre of mass is off the axis of a link that spins freely.
         """
-        check_spins(mechanism, self.solver.size)
+        check_spins(mechanism, self.closer.size)
         kernels = self._kernels.over(self.taken_apart(mechanism))
-        # in one assignment, as other threads may be computing
-        self._continuation.kernels = kernels
+        with self.lock:
+            # in one assignment, as other threads may be computing torques
+            self._continuation.kernels = kernels
+            self._tree, self._regressor = self._tree.after(), self._regressor.after()
+
+    def over(self, mechanism: Mechanism) -> ClosedChain:
+        """Itself after `update`.
+
+        Args:
+            mechanism: as in `update`.
+
+        Raises:
+            InputError: as in `update`.
+        """
+        self.update(mechanism)
+        return self
 
     # --- helpers ----------------------------------------------------------------------------
 

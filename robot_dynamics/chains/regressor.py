@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations.form import STANDING, Form
 from ..formulations.layout import Recompile
@@ -26,7 +25,7 @@ from ..mechanism.dynamic_parameters import (
     standard_parameters,
 )
 from ..scalar import Array, Floats
-from .motors import tree_state
+from .chain import Configuration
 
 
 class RegressorKernel:
@@ -119,33 +118,28 @@ class RegressorKernel:
         call = (self._kernel or self._own(np.ndim(q) > 1)).call
         return call(q, qd, qdd) if out is None else call(q, qd, qdd, out=out)
 
-    def projected(self, closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """Y (…, n_m, p) of the closed chain whose tree this regressor is for.
+    def projected(self, at: Configuration, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """Y (…, n_m, p) of the chain whose tree this regressor is for.
 
         Args:
-            closed: the closed chain.
-            q: (…, k) positions of its control coordinates, rad or m.
-            qd: (…, k) rates, rad/s or m/s.
+            at: the chain's configuration.
+            qd: (…, k) rates of its control coordinates, rad/s or m/s.
             qdd: (…, k) accelerations, rad/s² or m/s².
-
-        Raises:
-            ClosureError, InputError: see `ClosedChain.torques`.
         """
-        qd, qdd = np.asarray(qd, dtype=float), np.asarray(qdd, dtype=float)
-        q_r = closed.configuration(q)
+        qd, qdd, names = np.asarray(qd, dtype=float), np.asarray(qdd, dtype=float), self._names
         # q̈_r = T q̈ + Ṫ q̇, whose second part belongs to the Coriolis terms
         rates, driven = motion_of("links", self._terms, qd, qdd)
-        q_tree, qd_tree, qdd_tree = tree_state(closed, q_r, qd, driven, self._names)
+        q_tree, qd_tree, qdd_tree = at.state(qd, driven, names)
         if rates is not qd:
-            qdd_tree = tree_state(closed, q_r, rates, driven, self._names)[2]
+            qdd_tree = at.state(rates, driven, names)[2]
         Y = self.matrix(q_tree, qd_tree, qdd_tree)
         if move("rotors", self._terms) and not moves_as_one(self._terms):
             # the rotors' term includes both parts
-            state = tree_state(closed, q_r, qd, qdd, self._names)
-            Y[..., self._rotor_columns] = self.matrix(*state)[..., self._rotor_columns]
+            Y[..., self._rotor_columns] = self.matrix(*at.state(qd, qdd, names))[
+                ..., self._rotor_columns
+            ]
         # τ = Tᵀ τ_tree
-        order = [closed.coordinate_names.index(name) for name in self._names]
-        return np.asarray(closed.on_motors(q_r)[..., order] @ Y[..., self._wanted])
+        return at.on_motors(Y[..., self._wanted], names)
 
 
 def _numbers(mechanism: Mechanism) -> Floats:

@@ -3,51 +3,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..codegen import Function, Kernel
 from ..errors import InputError, choices, wrong
 from ..formulations.equations import Equations
 from ..formulations.form import FEW, STANDING, Form
-from ..formulations.layout import Layout, shaped
+from ..formulations.layout import Layout, Recompile, shaped
 from ..formulations.options import Options
+from ..inputs import as_floats
 from ..mechanism import Inertial, Mechanism
 from ..mechanism.base_parameters import Moments
 from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
 from ..scalar import Array, Floats, array, zeros
 from .companion import Companion
+from .functions import FUNCTIONS, OF_A_LINK
+from .regressor import RegressorKernel
 
 MATRICES = ("mass_matrix", "coriolis_matrix")
-OF_A_LINK = ("pose", "jacobian", "wrench_torques")
-"""The functions that take the name of a link: its frame in the base frame (4, 4), its J (6, n) with
-[ṗ; ω] = J q̇, and Jᵀ w (n,) of a wrench w on it"""
 BY_NEWTON = ("derivatives", "forward", "kinetic_energy")
 """The functions that are computed by newton_euler, whatever the formulation"""
 
-_ARGUMENTS = {
-    "torques": ("q", "qd", "qdd"),
-    "inertia": ("q", "qdd"),
-    "bias": ("q", "qd"),
-    "coriolis_matrix": ("q", "qd"),
-    "mass_matrix": ("q",),
-    "gravity": ("q",),
-    "kinetic_energy": ("q", "qd"),
-    "potential_energy": ("q",),
-    "derivatives": ("q", "qd", "qdd"),
-    "forward": ("q", "qd", "tau"),
-    "pose": ("q",),
-    "jacobian": ("q",),
-    "wrench_torques": ("q", "wrench"),
-}
-
 
 class OpenChain:
-    """The functions of a tree over floats. It never changes, so any thread may use it.
+    """The functions of a tree over floats: a `Chain`. It never changes, so any thread may use it.
 
     Gravity, friction and the links' inertias are parameters of the kernels: `over` returns the
     same chain with other values and compiles nothing. Geometry, rotors and the choice of terms are
@@ -63,10 +49,11 @@ class OpenChain:
         InputError, BackendError: see `InverseDynamics`.
     """
 
+    lock: ClassVar[AbstractContextManager[Any]] = nullcontext()
+
     def __init__(self, mechanism: Mechanism, options: Options, form: Form = STANDING):
         self._options, self.form = options, form
-        self.joint_names = mechanism.joint_names
-        self.actuated_names = mechanism.actuated_names
+        self.joint_names, self.actuated_names = form.names(mechanism)
         equations = self._shaped(mechanism)
         self._layout = Layout(equations.mechanism, {link.name for link in mechanism.links})
         self._equations = equations
@@ -74,6 +61,10 @@ class OpenChain:
         self._newton: Companion[OpenChain, OpenChain] = Companion(
             lambda chain: OpenChain(chain.mechanism, by_newton(options), form),
             lambda newton, chain: newton.over(chain.mechanism),
+        )
+        self._regressor: Companion[OpenChain, RegressorKernel] = Companion(
+            lambda chain: RegressorKernel(chain.mechanism, chain.mechanism, options, form),
+            lambda kernel, chain: kernel.over(chain.mechanism),
         )
         self._bind(mechanism, equations)
 
@@ -88,18 +79,36 @@ class OpenChain:
         self._kernels: dict[str | tuple[str, str], Kernel] = {}
 
     def over(self, mechanism: Mechanism) -> OpenChain:
-        """The same chain with the gravity, friction and inertias of another mechanism.
+        """The same chain with the gravity, friction and inertias of another mechanism; friction of
+        a kind that is not compiled in requires compiling.
 
         Args:
             mechanism: of the same geometry.
-
-        Raises:
-            Recompile: it has a kind of friction that is not compiled in.
         """
         other = copy(self)
-        other._bind(mechanism, self._shaped(mechanism))
-        other._newton = self._newton.after()
+        try:
+            other._bind(mechanism, self._shaped(mechanism))
+        except Recompile:
+            return OpenChain(mechanism, self._options, self.form)
+        other._newton, other._regressor = self._newton.after(), self._regressor.after()
         return other
+
+    def copy(self) -> OpenChain:
+        """Itself, as it never changes."""
+        return self
+
+    def share_lock(self, lock: AbstractContextManager[Any]) -> None:
+        """Nothing: it needs no lock."""
+
+    @property
+    def tree(self) -> Mechanism:
+        """The robot itself."""
+        return self.mechanism
+
+    @property
+    def q_home(self) -> Floats:
+        """q (n,) at home, rad or m."""
+        return np.array([self.mechanism.home_of(name) for name in self.joint_names])
 
     @property
     def newton(self) -> OpenChain:
@@ -176,22 +185,19 @@ class OpenChain:
         Raises:
             InputError: no such link.
         """
-        n = len(self.joint_names)
         if name in OF_A_LINK:
             size, equations, content = self._of_link(name, link)
         elif name == "potential_energy":
             size, equations, content = self._of_weights()
         else:
             size, equations, content = self._of_bodies(name)
-        shapes: dict[str, tuple[int, ...]] = {
-            "derivatives": (3, n, n), "kinetic_energy": (), "potential_energy": (), "pose": (4, 4),
-            "jacobian": (6, n), **dict.fromkeys(MATRICES, (n, n)),
-        }  # fmt: skip
+        signature, n = FUNCTIONS[name], len(self.joint_names)
+        lengths = {"q": self.positions, **dict.fromkeys(("qd", "qdd", "tau"), n), "wrench": 6}
         return Function(
             name,
-            _ARGUMENTS[name],
-            tuple({"q": self.positions, "wrench": 6}.get(x, n) for x in _ARGUMENTS[name]),
-            shapes.get(name, (n,)),
+            signature.arguments,
+            signature.sizes(lengths),
+            signature.shape(lengths),
             size,
             equations,
             (content, self.form.equations),
@@ -250,6 +256,91 @@ class OpenChain:
             return np.ravel(getattr(places, name)(mechanism, link, q))
 
         return 0, equations, (_geometry(mechanism), link)
+
+    # --- the functions over floats ---------------------------------------------------------
+
+    def at(self, q: ArrayLike, regular: bool = False) -> OpenConfiguration:  # noqa: ARG002
+        """The chain at q (…, n)."""
+        return OpenConfiguration(self, as_floats("q", q))
+
+    def torques_and_configuration(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[Floats, OpenConfiguration]:
+        """(the torques, the chain at this position)"""
+        return self.torques(q, qd, qdd), self.at(q)
+
+    def mass_matrix(self, q: ArrayLike) -> Floats:
+        """D (…, n, n)"""
+        return self.kernel("mass_matrix").call(q)
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """C (…, n, n)"""
+        return self.kernel("coriolis_matrix").call(q, qd)
+
+    def gravity(self, q: ArrayLike) -> Floats:
+        """g (…, n)"""
+        return self.kernel("gravity").call(q)
+
+    def forward(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """q̈ (…, n)"""
+        call = self.kernel("forward").call
+        return call(q, qd, tau) if out is None else call(q, qd, tau, out=out)
+
+    def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n, n)"""
+        return self.kernel("derivatives").call(q, qd, qdd)
+
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """Y (…, n, p)"""
+        return self._regressor.of(self).matrix(q, qd, qdd, out)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """½ q̇ᵀ D q̇ (…,), J"""
+        return self.kernel("kinetic_energy").call(q, qd)
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """-Σ m g·p (…,), J"""
+        return self.kernel("potential_energy").call(q)
+
+    def pose(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 4, 4)"""
+        return self.kernel("pose", link).call(q)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 6, n)"""
+        return self.kernel("jacobian", link).call(q)
+
+
+class OpenConfiguration(NamedTuple):
+    """An open chain at q (…, n): a `Configuration`."""
+
+    chain: OpenChain
+    q: Floats
+
+    def pose(self, link: str) -> Floats:
+        """(…, 4, 4)"""
+        return self.chain.pose(self.q, link)
+
+    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
+        """Jᵀ w (…, n)"""
+        return self.chain.kernel("wrench_torques", link).call(self.q, wrench)
+
+    def state(
+        self,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        names: Sequence[str],  # noqa: ARG002
+    ) -> tuple[Floats, Floats, Floats]:
+        """The state unchanged."""
+        return self.q, as_floats("qd", qd), as_floats("qdd", qdd)
+
+    def on_motors(self, tau: Floats, names: Sequence[str]) -> Floats:  # noqa: ARG002
+        """The torques unchanged."""
+        return tau
 
 
 Parts = tuple[int, Callable[..., Iterable[Any]], Any]
