@@ -41,6 +41,7 @@ FUNCTIONS = {
     "gravity": Signature(("q",), ("tau",)),
     "kinetic_energy": Signature(("q", "qd"), ()),
     "potential_energy": Signature(("q",), ()),
+    "energies": Signature(("q", "qd"), (2,)),
     "derivatives": Signature(STATE, (3, "tau", "qd")),
     "forward": Signature(("q", "qd", "tau"), ("qdd",)),
     "regressor": Signature(STATE, ("tau", "parameters")),
@@ -49,8 +50,8 @@ FUNCTIONS = {
     "wrench_torques": Signature(("q", "wrench"), ("tau",)),
 }
 """By name. q are the control coordinates (with loops all joints, where the loops are closed), qd
-and qdd their rates and accelerations, tau the torques. inertia is D qdd and bias is C qd; pose is a
-link's frame in the base frame, jacobian its J with [ṗ; ω] = J qd, and wrench_torques is Jᵀ w of a
-wrench w on it."""
+and qdd their rates and accelerations, tau the torques. inertia is D qdd, bias is C qd, and energies
+are the kinetic and the potential one; pose is a link's frame in the base frame, jacobian its J with
+[ṗ; ω] = J qd, and wrench_torques is Jᵀ w of a wrench w on it."""
 OF_A_LINK = ("pose", "jacobian", "wrench_torques")
 """The functions that take the name of a link"""

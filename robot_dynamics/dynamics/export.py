@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..chains.functions import FUNCTIONS, Signature
 from ..chains.open_chain import OpenChain
 from ..codegen.c_code import C99, C99_SINGLE, CCode, Dialect
 from ..codegen.guard import guarded
@@ -53,15 +54,10 @@ _FUNCTIONS = {
     "pose": ("X", "the frame of the link in the base frame, 4 x 4 row by row, m"),
     "jacobian": ("J", "[dp/dt; omega] = J qd of the origin of the link's frame, row by row"),
 }
-FUNCTIONS = tuple(_FUNCTIONS)
+EXPORTED = tuple(_FUNCTIONS)
 """The functions that can be exported"""
-USUAL = FUNCTIONS[:4]
-_SIZES = {
-    "derivatives": "3 * {0} * {0}",
-    "linearize": "6 * {0} * {0}",
-    "pose": "16",
-    "jacobian": "6 * {0}",
-}
+USUAL = EXPORTED[:4]
+_SIGNATURES = FUNCTIONS | {"linearize": Signature(("q", "qd", "tau"), (6, "qd", "qd"))}
 _UNITS = {
     "q": "positions, rad or m",
     "qd": "rates, rad/s or m/s",
@@ -106,7 +102,7 @@ def export(
         prefix: prefix of all names, a C identifier; None: the robot's name.
         lang: c.
         force: overwrite existing files.
-        functions: any of FUNCTIONS; `linearize` linearises about the motion that tau causes.
+        functions: any of EXPORTED; `linearize` linearises about the motion that tau causes.
         precision: double or single.
         friction_smoothing: rad/s or m/s; see `InverseDynamics`.
         link: the link for `pose` and `jacobian`; None: the last one of the description.
@@ -357,8 +353,8 @@ class _Piece:
     @classmethod
     def of(cls, name: str, chain: OpenChain, link: str) -> _Piece:
         """The function of a chain; `link` is that of a function of a link."""
-        n = len(chain.joint_names)
-        arguments, function = _recorded(name, chain, link)
+        n, arguments = len(chain.joint_names), _SIGNATURES[name].arguments
+        function = _recorded(name, chain, link)
         program = record(lambda *states: np.ravel(function(*states)), (n,) * len(arguments))
         return cls(name, arguments, guarded(program, len(arguments)))
 
@@ -369,12 +365,10 @@ class _Piece:
         return f"void {prefix}_{self.name}({states}, {T} *{_FUNCTIONS[self.name][0]})"
 
 
-def _recorded(
-    name: str, chain: OpenChain, link: str
-) -> tuple[tuple[str, ...], Callable[..., Array]]:
-    """(the arguments, the function over any scalar)"""
+def _recorded(name: str, chain: OpenChain, link: str) -> Callable[..., Array]:
+    """The function over any scalar."""
     if name != "linearize":
-        return chain.function(name, link).arguments, chain.equations(name, link)
+        return chain.equations(name, link)
     forward, derivatives = chain.equations("forward"), chain.equations("derivatives")
     n = len(chain.joint_names)
 
@@ -386,7 +380,7 @@ def _recorded(
         A = np.vstack([np.hstack([np.zeros((n, n)), np.eye(n)]), lower[:, : 2 * n]])
         return array([*A.ravel(), *np.zeros(n * n), *lower[:, 2 * n :].ravel()])
 
-    return ("q", "qd", "tau"), linearized
+    return linearized
 
 
 def _header(prefix: str, joints: list[str], pieces: Sequence[_Piece], dialect: Dialect) -> str:
@@ -414,8 +408,8 @@ def _header(prefix: str, joints: list[str], pieces: Sequence[_Piece], dialect: D
         result, meaning = _FUNCTIONS[piece.name]
         lines += [f"/* {meaning}"]
         lines += [f" * {each} [{count}]: {_UNITS[each]}" for each in piece.arguments]
-        usual = f"{count} * {count}" if piece.name.endswith("matrix") else count
-        size = _SIZES.get(piece.name, usual).format(count)
+        shape = _SIGNATURES[piece.name].result
+        size = " * ".join(str(x) if isinstance(x, int) else count for x in shape)
         lines += [f" * {result} [{size}]: the result */", piece.head(prefix, dialect) + ";", ""]
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     return "\n".join(lines)

@@ -7,7 +7,7 @@ straight-line programs, which then run over the library's scalars: there is no s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..chains.functions import FUNCTIONS
 from ..closure import ClosedChain
 from ..codegen.recorder import record
 from ..errors import BackendError, InputError, choices, wrong
@@ -23,14 +24,13 @@ from ..formulations.form import FLOATING, STANDING
 from ..formulations.options import Options
 from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
-from ..mechanism.six_joints import floating, names_on_axes
+from ..mechanism.six_joints import floating
 from ..scalar import Array, Floats, is_whole
 from .library import Closure, Definition, Library
 from .models import Choices, Closed, Described, Linear
 
 LIBRARIES = {"casadi": "casadi", "jax": "jax", "torch": "torch", "cupy": "cupy-cuda12x"}
 """The name of the pip package, by library"""
-STATE = ("q", "qd", "qdd")
 ARGUMENTS = ("parameters", "gravity")
 """What may be an argument instead of a constant; arguments follow the state in this order"""
 
@@ -133,23 +133,14 @@ class Functions:
     """The arguments after the state"""
 
     @property
-    def _named(self) -> Any:
-        """The object that has the joints' names."""
-        return self.mechanism
-
-    @property
     def joint_names(self) -> tuple[str, ...]:
         """The order of qd and qdd, and, unless the base floats, of q."""
-        if self.choices.form is FLOATING:
-            return names_on_axes(self.mechanism)
-        return tuple(self._named.joint_names)
+        return self.choices.form.names(self.mechanism)[0]
 
     @property
     def actuated_names(self) -> tuple[str, ...]:
         """The order of the torques."""
-        if self.choices.form is FLOATING:
-            return self.joint_names
-        return tuple(self._named.actuated_names)
+        return self.choices.form.names(self.mechanism)[1]
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
@@ -164,22 +155,22 @@ class Functions:
     @cached_property
     def torques(self) -> Callable[..., Any]:
         """(q, qd, qdd) → tau (n,)."""
-        return self._made("torques", STATE, {"tau": (self._torques,)})
+        return self._made("torques", "tau")
 
     @cached_property
     def mass_matrix(self) -> Callable[..., Any]:
         """(q) → D (n, n)."""
-        return self._made("mass_matrix", ("q",), {"D": self._matrix})
+        return self._made("mass_matrix", "D")
 
     @cached_property
     def coriolis_matrix(self) -> Callable[..., Any]:
         """(q, qd) → C (n, n), which consists of Christoffel symbols."""
-        return self._made("coriolis_matrix", ("q", "qd"), {"C": self._matrix})
+        return self._made("coriolis_matrix", "C")
 
     @cached_property
     def gravity(self) -> Callable[..., Any]:
         """(q) → g (n,)."""
-        return self._made("gravity", ("q",), {"g": (self._torques,)})
+        return self._made("gravity", "g")
 
     @cached_property
     def forward(self) -> Callable[..., Any]:
@@ -191,7 +182,7 @@ class Functions:
         terms = self.choices.options.terms
         if "inertia" not in terms:
             raise wrong(InputError, "terms", sorted(terms), "inertia among them")
-        return self._made("forward", ("q", "qd", "tau"), {"qdd": (self._n,)})
+        return self._made("forward", "qdd")
 
     @cached_property
     def derivatives(self) -> Callable[..., Any]:
@@ -202,15 +193,12 @@ class Functions:
             InputError: `parameters` is an argument; differentiate `torques` instead.
         """
         self._refuse_parameters("derivatives", "differentiate torques with the library instead")
-        names = ("dtau_dq", "dtau_dqd", "dtau_dqdd")
-        results = dict.fromkeys(names, self._matrix)
-        return self._made("derivatives", STATE, results)
+        return self._made("derivatives", "dtau_dq", "dtau_dqd", "dtau_dqdd")
 
     @cached_property
     def regressor(self) -> Callable[..., Any]:
         """(q, qd, qdd) → Y (n, p), with tau = Y π."""
-        shape = (self._torques, len(self.parameter_names))
-        return self._made("regressor", STATE, {"Y": shape}, depends_on=("gravity",))
+        return self._made("regressor", "Y", depends_on=("gravity",))
 
     @cached_property
     def energies(self) -> Callable[..., Any]:
@@ -221,8 +209,7 @@ class Functions:
             InputError: `parameters` is an argument.
         """
         self._refuse_parameters("energies", "the described parameters")
-        results: Mapping[str, tuple[int, ...]] = {"kinetic": (), "potential": ()}
-        return self._made("energies", ("q", "qd"), results)
+        return self._made("energies", "kinetic", "potential")
 
     def pose(self, link: str) -> Callable[..., Any]:
         """The function (q) → (4, 4), the pose of a link's frame in the base frame.
@@ -233,7 +220,7 @@ class Functions:
         Raises:
             InputError: an unknown link.
         """
-        return self._of_link("pose", (4, 4), link)
+        return self._of_link("pose", link)
 
     def jacobian(self, link: str) -> Callable[..., Any]:
         """The function (q) → J (6, n), with [ṗ; ω] = J q̇ for the origin of a link's frame, on base
@@ -245,25 +232,13 @@ class Functions:
         Raises:
             InputError: an unknown link.
         """
-        return self._of_link("jacobian", (6, self._n), link)
+        return self._of_link("jacobian", link)
 
     # How the functions are made
 
     @property
-    def _n(self) -> int:
-        return len(self.joint_names)
-
-    @property
     def _positions(self) -> int:
-        return self._n + self.choices.form.extra
-
-    @property
-    def _torques(self) -> int:
-        return self._n
-
-    @property
-    def _matrix(self) -> tuple[int, int]:
-        return self._torques, self._n
+        return len(self.joint_names) + self.choices.form.extra
 
     @cached_property
     def _described(self) -> dict[str, float]:
@@ -276,22 +251,25 @@ class Functions:
     def _made(
         self,
         name: str,
-        state: tuple[str, ...],
-        results: Mapping[str, tuple[int, ...]],
+        *results: str,
         depends_on: tuple[str, ...] = ARGUMENTS,
         link: str = "",
     ) -> Callable[..., Any]:
-        """A function of the state and of the arguments that it depends on."""
+        """A function of the state and of the arguments that it depends on; several results are the
+        entries of the first axis."""
         more = [each for each in self.arguments if each in depends_on]
-        sizes = {"q": self._positions, "tau": self._torques, "gravity": 3}
-        sizes["parameters"] = len(self.parameter_names)
+        state, n = FUNCTIONS[name].arguments, len(self.joint_names)
+        lengths = {"q": self._positions, "qd": n, "qdd": n, "tau": len(self.actuated_names)}
+        lengths |= {"parameters": len(self.parameter_names), "gravity": 3}
+        shape = FUNCTIONS[name].shape(lengths)
 
         def recorded(*vectors: Array) -> Array:
             given = dict(zip(more, vectors[len(state) :], strict=True))
             return np.ravel(self._model(**given).of(name, link)(*vectors[: len(state)]))
 
-        program = record(recorded, [sizes.get(each, self._n) for each in (*state, *more)])
-        return self._built(Definition(name, (*state, *more), tuple(results.items()), program))
+        program = record(recorded, [lengths[each] for each in (*state, *more)])
+        shapes = tuple((each, shape if len(results) == 1 else shape[1:]) for each in results)
+        return self._built(Definition(name, (*state, *more), shapes, program))
 
     def _built(self, definition: Definition) -> Callable[..., Any]:
         return self.library.function(definition)
@@ -306,10 +284,10 @@ class Functions:
             return Described(mechanism, self.choices)
         return Linear(mechanism, self.choices, parameters)
 
-    def _of_link(self, name: str, shape: tuple[int, ...], link: str) -> Callable[..., Any]:
+    def _of_link(self, name: str, link: str) -> Callable[..., Any]:
         if link not in self.mechanism.index():
             raise wrong(InputError, "link", link, choices(self.mechanism.index()))
-        return self._made(name, ("q",), {name: shape}, depends_on=(), link=link)
+        return self._made(name, name, depends_on=(), link=link)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,12 +298,14 @@ class ClosedFunctions(Functions):
     strides: int
 
     @property
-    def _named(self) -> ClosedChain:
-        return self.chain
+    def joint_names(self) -> tuple[str, ...]:
+        """The order of q, qd and qdd."""
+        return self.chain.joint_names
 
     @property
-    def _torques(self) -> int:
-        return len(self.actuated_names)
+    def actuated_names(self) -> tuple[str, ...]:
+        """The order of the torques."""
+        return self.chain.actuated_names
 
     @property
     def _positions(self) -> int:
@@ -349,7 +329,7 @@ class ClosedFunctions(Functions):
             Definition("improved", ("q", "u"), (("better", (n - k,)),), improved),
             np.asarray(model.begun(chain.home.q_r), dtype=float),
             model.motors,
-            tuple(bool(x) for x in chain.solver.wraps[:k]),
+            tuple(bool(x) for x in chain.closer.wraps[:k]),
             self.strides,
         )
 

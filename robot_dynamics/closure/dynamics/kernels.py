@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...chains.functions import FUNCTIONS, Signature
 from ...codegen import Function, Kernel
 from ...codegen.differentiate import slopes
 from ...codegen.recorder import record
@@ -74,10 +75,50 @@ _GEOMETRIC = (
     "closing", "motors_closing", "disagreement", "sensed_accelerations", "motion", "on_motors",
 )  # fmt: skip
 """The kernels without parameters, the same for all robots of the same geometry"""
-
-
 _OF_BATCHES = ("torques",)
 """The kernels for batches alone, of whose single states `at_once` takes care"""
+
+_MOVING = ("q_r", "qd", "qdd")
+_OF_CHAINS = ("torques", "gravity", "forward", "mass_matrix", "coriolis_matrix")
+SIGNATURES = {
+    name: Signature(
+        tuple("q_r" if x == "q" else x for x in FUNCTIONS[name].arguments), FUNCTIONS[name].result
+    )
+    for name in _OF_CHAINS
+} | {
+    "at_once": Signature(("q", "qd", "qdd", "memory"), ("memory",)),
+    "closing": Signature(("q", "u"), ("closed",)),
+    "motors_closing": Signature(("q_a", "u_a"), ("closed",)),
+    "disagreement": Signature(("q", "memory"), ("compared",)),
+    "consistent_torques": Signature(("q", "qd", "qdd_a", "memory"), ("checked",)),
+    "sensed_accelerations": Signature(("q_r", "qd", "qdd_a"), ("qdd_s",)),
+    "motion": Signature(_MOVING, (2, "q_r")),
+    "on_motors": Signature(("q_r",), ("tau", "q_r")),
+    "generalised_forces": Signature(_MOVING, ("forces",)),
+    "coriolis_column": Signature(("q_r", "qd", "w"), ("tau",)),
+    "slopes": Signature((*_MOVING, "w"), (3, "tau")),
+}
+"""The functions of `ClosedModel`, and `slopes`. Those of all chains take q_r here, the joints of a
+closed configuration."""
+
+
+def _lengths(m: ClosedModel) -> dict[str, int]:
+    """The lengths of the vectors in `SIGNATURES`."""
+    a, t, k, n = m.geometry.actuated, m.motors, m.known, len(m.geometry.names)
+    return {
+        **dict.fromkeys(("q", "qd", "qdd", "w"), k),
+        **dict.fromkeys(("q_a", "qdd_a"), a),
+        "q_r": n,
+        "qdd_s": m.geometry.sensed,
+        "u": n - k,
+        "u_a": n - a,
+        "tau": t,
+        "memory": m.memory_size,
+        "closed": n + 3,
+        "compared": m.memory_size + k + n,
+        "checked": t + 1,
+        "forces": n + (0 if m.geometry.pose_constraints is None else 6),
+    }
 
 
 class ModelKernels:
@@ -132,32 +173,8 @@ class ModelKernels:
         Args:
             name: that of a method of `ClosedModel`, or `slopes`.
         """
-        m = self.model
-        a, t, k, n = m.geometry.actuated, m.motors, m.known, len(m.geometry.names)
-        memory = m.memory_size
-        sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
-        sizes |= {"q_a": a, "qdd_a": a, "u_a": n - a, "tau": t}
-        platform = 0 if m.geometry.pose_constraints is None else 6
-        arguments, shape = {
-            "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
-            "closing": (("q", "u"), (n + 3,)),
-            "motors_closing": (("q_a", "u_a"), (n + 3,)),
-            "disagreement": (("q", "memory"), (memory + k + n,)),
-            "consistent_torques": (("q", "qd", "qdd_a", "memory"), (t + 1,)),
-            "sensed_accelerations": (("q_r", "qd", "qdd_a"), (m.geometry.sensed,)),
-            "motion": (("q_r", "qd", "qdd"), (2, n)),
-            "on_motors": (("q_r",), (t, n)),
-            "torques": (("q_r", "qd", "qdd"), (t,)),
-            "generalised_forces": (("q_r", "qd", "qdd"), (n + platform,)),
-            "gravity": (("q_r",), (t,)),
-            "forward": (("q_r", "qd", "tau"), (k,)),
-            "mass_matrix": (("q_r",), (t, k)),
-            "coriolis_matrix": (("q_r", "qd"), (t, k)),
-            "coriolis_column": (("q_r", "qd", "w"), (t,)),
-            "slopes": (("q_r", "qd", "qdd", "w"), (3, t)),
-        }[name]
-
-        geometric = name in _GEOMETRIC
+        m, signature, geometric = self.model, SIGNATURES[name], name in _GEOMETRIC
+        lengths = _lengths(m)
 
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, p = vectors
@@ -172,9 +189,9 @@ class ModelKernels:
         choices = (m.sensed, rows.kept, *scales, rows.pivots, m.condition_limit, *shared)
         return Function(
             name,
-            arguments,
-            tuple(sizes[x] for x in arguments),
-            shape,
+            signature.arguments,
+            signature.sizes(lengths),
+            signature.shape(lengths),
             0 if geometric else self._layout.size,
             equations,
             (choices, m.geometry.content if geometric else self._layout.content),
