@@ -8,4 +8,5 @@
 | open_chain.py | `OpenChain`: the functions of a tree                                  |
 | regressor.py  | the regressor of a tree                                               |
 | companion.py  | what is derived from a robot that may change                          |
+| kernel_parameters.py | the parameters of kernels as a function of gravity and payloads |
 """

@@ -56,7 +56,8 @@ class OpenChain:
         self.joint_names, self.actuated_names = form.names(mechanism)
         equations = self._shaped(mechanism)
         self._layout = Layout(equations.mechanism, {link.name for link in mechanism.links})
-        self._equations = equations
+        self.described = equations
+        """The equations of the mechanism that is compiled in"""
         self._built: dict[tuple[str, str], Kernel] = {}  # shared with all that `over` returns
         self._newton: Companion[OpenChain, OpenChain] = Companion(
             lambda chain: OpenChain(chain.mechanism, by_newton(options), form),
@@ -164,6 +165,14 @@ class OpenChain:
             return zeros(0)
         return self._weights() if name == "potential_energy" else self.parameters
 
+    def filled(self, p: Array) -> Equations:
+        """The equations of motion with other parameters.
+
+        Args:
+            p: the parameters of any scalar, in the order of `parameters`.
+        """
+        return replace(self.described, mechanism=self._layout.filled(p))
+
     def equations(self, name: str, link: str = "") -> Callable[..., Array]:
         """A function for any scalar type, with this chain's parameters.
 
@@ -205,11 +214,11 @@ class OpenChain:
         )
 
     def _of_bodies(self, name: str) -> Parts:
-        n, e, layout = len(self.joint_names), self._equations, self._layout
+        n, e, layout = len(self.joint_names), self.described, self._layout
 
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, p = vectors
-            bound = replace(e, mechanism=layout.filled(p))
+            bound = self.filled(p)
             if name in ("inertia", "kinetic_energy"):
                 tau = bound.motion(states[0], zeros(n), states[1])
                 # K = ½ q̇·(D q̇)

@@ -9,24 +9,22 @@ programs: with the sign of the rate, and with its smooth replacement.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from ..chains.kernel_parameters import Parameters
 from ..closure import ClosedChain
 from ..closure.dynamics.continuation import FARTHEST, SHORT_STRIDE, SHORTEST_STRIDE
-from ..closure.dynamics.control_model import ClosedModel
-from ..closure.dynamics.kernels import ParameterVector
-from ..closure.dynamics.subsystems import Subsystems
 from ..codegen.c_code import C99, CCode
 from ..codegen.recorder import Program, record
-from ..formulations.equations import Equations
-from ..formulations.layout import Layout, shaped
+from ..dynamics.loadable import Loadable, loadable, loadable_model
+from ..formulations.options import Options
 from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from ..scalar import Array, Floats, array
-from .kernel_parameters import Parameters
 
 READ = "read_"
 SMOOTHING = (("smoothing", 1),)
@@ -108,6 +106,10 @@ class Request:
     about: tuple[str, ...] = ()
     """The lines at the beginning of each file"""
 
+    def options(self, terms: Iterable[str]) -> Options:
+        """The options for some of the terms."""
+        return Options(self.formulation, self.rotors, tuple(terms))
+
 
 def programs(request: Request, links: Iterable[str]) -> Programs:
     """The programs of a robot.
@@ -132,11 +134,12 @@ class _Collected:
         self.parameters: list[Parameters] = []
         self._of_form: dict[tuple[bool, ...], Parameters] = {}
 
-    def form(self, *form: bool, make: Callable[[], Parameters]) -> Parameters:
-        """The parameters for a form of the equations, made once. A form is, for example, whether
-        the rotors are on separate links."""
+    def form(self, robot: Loadable[Any], links: Iterable[str], *more: bool) -> Parameters:
+        """The parameters for a form of the equations, made once: whether the rotors are on separate
+        links, and what else distinguishes the form."""
+        form = (robot.equations.rotors is not None, *more)
         if form not in self._of_form:
-            self._of_form[form] = make()
+            self._of_form[form] = robot.parameters(links)
         return self._of_form[form]
 
     def add(
@@ -168,29 +171,17 @@ class _Collected:
 def _of_tree(request: Request, links: tuple[str, ...]) -> Programs:
     mechanism = request.mechanism
     n = len(mechanism.joint_names)
-    names = {link.name for link in mechanism.links}
     found = _Collected()
     state = [("q", n), ("qd", n), ("qdd", n)]
 
     def add(name: str, terms: Iterable[str], smooth: bool = False) -> None:
-        def equations(of: Mechanism) -> Equations:
-            return shaped(Equations.of(of, request.formulation, request.rotors, terms))
-
-        e = equations(mechanism)
-        layout = Layout(e.mechanism, names)
-        parameters = found.form(
-            e.rotors is not None,
-            make=lambda: Parameters.of(
-                mechanism, lambda of: layout.values(equations(of).mechanism), links
-            ),
-        )
+        robot = loadable(mechanism, request.options(terms))
 
         def torques(q: Array, qd: Array, qdd: Array, *more: Array) -> Array:
-            smoothing = more[0][0] if smooth else 0.0
-            filled = layout.filled(more[-1])
-            bound = replace(e, mechanism=filled, friction_smoothing=smoothing)
-            return bound.torques(q, qd, qdd)
+            of = robot.functions.filled(more[-1]).smoothed(more[0][0] if smooth else 0.0)
+            return of.torques(q, qd, qdd)
 
+        parameters = found.form(robot, links)
         found.add(name, [*state, *SMOOTHING] if smooth else state, parameters, torques)
 
     _add_all(add, mechanism)
@@ -214,7 +205,7 @@ def _of_closed_chain(request: Request, links: tuple[str, ...]) -> Programs:
     )
     chain = of_rigid_bodies()
     found = _Collected()
-    _add_closed_chain(found, chain, links)
+    _add_closed_chain(found, request, chain, links)
     model = chain.model
     if model.sharing is not None:
         first, known = found.parameters[0], model.known
@@ -228,7 +219,7 @@ def _of_closed_chain(request: Request, links: tuple[str, ...]) -> Programs:
     if mechanism.sensed:
         reader = of_rigid_bodies(sensed=True)
         sensed = reader.joint_names[model.known :]
-        _add_closed_chain(found, reader, links)
+        _add_closed_chain(found, request, reader, links)
         reading = _closure(reader)
     return Programs(
         chain.joint_names,
@@ -241,33 +232,21 @@ def _of_closed_chain(request: Request, links: tuple[str, ...]) -> Programs:
     )
 
 
-def _add_closed_chain(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -> None:
+def _add_closed_chain(
+    found: _Collected, request: Request, chain: ClosedChain, links: tuple[str, ...]
+) -> None:
     """Add the kernels of a robot with loops; those for readings take only the motors' q̈."""
-    model, robot, sensed = chain.model, chain.mechanism, chain.sensed
+    model, mechanism, sensed = chain.model, chain.mechanism, chain.sensed
     a, k, n = model.geometry.actuated, model.known, len(model.geometry.names)
     prefix = READ if sensed else ""
     state = [("q", n), ("qd", k), ("qdd", a)]
 
     def add(name: str, terms: Iterable[str], smooth: bool = False) -> None:
-        def parts_of(of: Mechanism) -> Subsystems:
-            return chain.taken_apart(of, terms)
-
-        parts = parts_of(robot)
-        vector = ParameterVector(parts)
-        parameters = found.form(
-            parts.legs.rotors is not None,
-            sensed,
-            make=lambda: Parameters.of(robot, lambda of: vector.values(parts_of(of)), links),
-        )
-
-        def at(p: Array) -> ClosedModel:
-            return model.over(vector.filled(p))
+        robot = loadable_model(mechanism, request.options(terms), model)
+        parameters, at = found.form(robot, links, sensed), robot.functions.filled
 
         def torques(q_r: Array, qd: Array, qdd: Array, *more: Array) -> Array:
-            smoothing = more[0][0] if smooth else 0.0
-            bound = vector.filled(more[-1])
-            legs = replace(bound.legs, friction_smoothing=smoothing)
-            of = model.over(replace(bound, legs=legs))
+            of = at(more[-1]).smoothed(more[0][0] if smooth else 0.0)
             # with sensors, q̈_s follows from q̈_a
             whole = array([*qdd, *of.sensed_accelerations(q_r, qd, qdd)]) if sensed else qdd
             return of.torques(q_r, qd, whole)
@@ -293,7 +272,7 @@ def _add_closed_chain(found: _Collected, chain: ClosedChain, links: tuple[str, .
         arguments = [*state, *SMOOTHING] if smooth else state
         found.add(prefix + name, arguments, parameters, torques)
 
-    _add_all(add, robot)
+    _add_all(add, mechanism)
 
 
 def _closure(chain: ClosedChain) -> Closure:

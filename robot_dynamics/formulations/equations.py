@@ -153,6 +153,10 @@ class Equations:
         tau: Array = N.T @ array(forces)
         return tau
 
+    def smoothed(self, rate: Scalar) -> Equations:
+        """The same equations with another `friction_smoothing`, rad/s or m/s."""
+        return replace(self, friction_smoothing=rate)
+
     @property
     def developed(self) -> Equations:
         """The same equations without presliding: dry friction is always fully developed."""

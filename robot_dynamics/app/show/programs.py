@@ -14,21 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from ...chains.open_chain import OpenChain
 from ...closure import ClosedChain
 from ...closure.dynamics.control_model import ClosedModel
-from ...closure.dynamics.kernels import ParameterVector
-from ...closure.dynamics.subsystems import Subsystems
+from ...codegen import Function
 from ...codegen.guard import guarded
 from ...codegen.js_code import source
 from ...codegen.recorder import record
 from ...dynamics import InverseDynamics
+from ...dynamics.loadable import Loadable, loadable, loadable_model
 from ...formulations import FORMULATIONS, kinematics
 from ...formulations.equations import TERMS
 from ...formulations.options import Options
-from ...mechanism import Inertial, Mechanism, Pose
-from ...mechanism.transform import ROTOR_MODELS, rotors_as_links, with_payload, with_rotor_model
-from ...scalar import Array, Floats
+from ...mechanism import Mechanism
+from ...mechanism.transform import ROTOR_MODELS, rotors_as_links, with_rotor_model
+from ...scalar import Array
 
 WORLD = 4
 """The size of `world`: gravity and payload"""
@@ -51,10 +50,9 @@ class Choices:
     formulation: str = FORMULATION
 
     @property
-    def carrier(self) -> str | None:
-        """The link on whose payload the parameters depend; None: they are not linear in its
-        mass."""
-        return self.load if self.formulation == FORMULATION else None
+    def carriers(self) -> tuple[str, ...]:
+        """The link that carries the payload, unless the parameters are not linear in its mass."""
+        return (self.load,) if self.formulation == FORMULATION else ()
 
 
 def programs(dynamics: InverseDynamics, choices: Choices) -> dict[str, str]:
@@ -101,140 +99,62 @@ def _others(dynamics: InverseDynamics, choices: Choices) -> dict[str, str]:
 
 def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str]) -> str:
     """The motors' torques as a function of the configuration, q̇ and q̈."""
-    closed = dynamics.closed
-    if closed is None:
-        return _Weighed(dynamics.mechanism, choices, terms).program("torques")
-    model = _LoadedModel(closed.model, dynamics.mechanism, choices, terms)
-    n, k = len(closed.coordinate_names), len(closed.joint_names)
-    return model.program("torques", (n, k, k))
+    model = None if dynamics.closed is None else dynamics.closed.model
+    return _Weighed(dynamics.mechanism, choices, terms, model).program("torques")
 
 
-# --- open chains --------------------------------------------------------------------------------
+# --- programs with gravity and payload as arguments ---------------------------------------------
 
 
 class _Weighed:
-    """The functions of an open chain, with gravity and payload as arguments."""
+    """The functions of a robot, with gravity and payload as arguments.
 
-    def __init__(self, mechanism: Mechanism, choices: Choices, terms: Iterable[str]):
+    Args:
+        mechanism: the robot.
+        choices: of the programs.
+        terms: the terms of the torques.
+        model: of the robot, if it has loops.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        choices: Choices,
+        terms: Iterable[str],
+        model: ClosedModel | None = None,
+    ):
         options = Options(choices.formulation, choices.rotors, tuple(terms))
-        self._chain = OpenChain(mechanism, options)
-        self._p = _Affine.of(
-            lambda robot: self._chain.over(robot).parameters, mechanism, choices.carrier
+        robot: Loadable[Any] = (
+            loadable(mechanism, options)
+            if model is None
+            else loadable_model(mechanism, options, model)
         )
+        self._functions = robot.functions
+        self._p = robot.parameters(choices.carriers)
 
     def program(self, name: str) -> str:
-        """The program of a function of `OpenChain.function`."""
-        function = self._chain.function(name)
+        """The program of a function of `OpenChain` or `ClosedModel`."""
+        function: Function = self._functions.function(name)
 
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, world = vectors
-            return function.equations(*states, self._p.at(world))
+            return function.equations(
+                *states, self._p.at(world[:3], world[3 : 3 + len(self._p.loads)])
+            )
 
         return _printed(equations, function.sizes)
 
 
-@dataclass(frozen=True, eq=False)
-class _Affine:
-    """A kernel's parameters as affine functions of `world`.
-
-    They are linear in gravity, and in the mass of a body, as moments of bodies are additive.
-    """
-
-    still: Floats
-    """(p,) the parameters without gravity and payload"""
-    slopes: Floats
-    """(p, 4) their derivatives with respect to gravity and the payload's mass"""
-
-    @classmethod
-    def of(
-        cls, values: Callable[[Mechanism], Floats], mechanism: Mechanism, load: str | None
-    ) -> _Affine:
-        """The affine functions for a robot.
-
-        Args:
-            values: returns the parameters of a mechanism of the same geometry.
-            mechanism: the robot.
-            load: the link that carries the payload; None: the parameters do not depend on it.
-        """
-        weightless = replace(mechanism, gravity=np.zeros(3))
-        still = values(weightless)
-        changed = [replace(mechanism, gravity=g) for g in np.eye(3)]
-        payload = weightless if load is None else with_payload(weightless, load, Inertial(1.0))
-        changed.append(payload)
-        slopes = np.stack([values(each) - still for each in changed], axis=1)
-        # rounding errors of differences of large numbers
-        slopes[abs(slopes) <= 1e-13 * np.maximum(1.0, abs(still))[:, None]] = 0.0
-        return cls(still, slopes)
-
-    def at(self, world: Array) -> Array:
-        """The parameters for `world`, of any scalar type."""
-        return np.array(
-            [
-                value + sum(slope * x for slope, x in zip(row, world, strict=True) if slope)
-                for value, row in zip(self.still.tolist(), self.slopes.tolist(), strict=True)
-            ],
-            dtype=object,
-        )
-
-
-# --- closed chains ------------------------------------------------------------------------------
-
-
 def _of_closed_chain(closed: ClosedChain, mechanism: Mechanism, choices: Choices) -> dict[str, str]:
-    model = _LoadedModel(closed.model, mechanism, choices, TERMS)
-    n, k = len(closed.coordinate_names), len(closed.joint_names)
-    found = {
-        "closing": model.program("closing", (k, n - k)),
-        "torques": model.program("torques", (n, k, k)),
-        "gravity": model.program("gravity", (n,)),
-        "mass_matrix": model.program("mass_matrix", (n,)),
-        "coriolis_column": model.program("coriolis_column", (n, k, k)),
-        "motion": model.program("motion", (n, k, k)),
-        "jacobian": _printed(
-            lambda q_r, _: np.ravel(closed.model.closure.scaled_jacobian(q_r)), (n,)
-        ),
-    }
+    weighed = _Weighed(mechanism, choices, TERMS, closed.model)
+    names = ["closing", "torques", "gravity", "mass_matrix", "coriolis_column", "motion"]
     if closed.sensed:
         # readings may be inconsistent: first follow the motors
-        a = closed.model.geometry.actuated
-        found["motors_closing"] = model.program("motors_closing", (a, n - a))
-        found["sensed_accelerations"] = model.program("sensed_accelerations", (n, k, a))
+        names += ["motors_closing", "sensed_accelerations"]
+    found = {name: weighed.program(name) for name in names}
+    closure, n = closed.model.closure, len(closed.coordinate_names)
+    found["jacobian"] = _printed(lambda q_r, _: np.ravel(closure.scaled_jacobian(q_r)), (n,))
     return found
-
-
-class _LoadedModel:
-    """The functions of a closed chain, with gravity and payload as arguments."""
-
-    def __init__(
-        self,
-        model: ClosedModel,
-        mechanism: Mechanism,
-        choices: Choices,
-        terms: Iterable[str],
-    ):
-        def parts(robot: Mechanism) -> Subsystems:
-            geometry = model.geometry.over(robot)
-            return Subsystems.of(geometry, choices.formulation, choices.rotors, terms)
-
-        bare = parts(mechanism)
-        layout = self._layout = ParameterVector(bare)
-        self._model = model.over(bare)
-        self._p = _Affine.of(lambda robot: layout.values(parts(robot)), mechanism, choices.carrier)
-
-    def program(self, name: str, sizes: tuple[int, ...]) -> str:
-        """The program of a function of `ClosedModel`.
-
-        Args:
-            name: the function.
-            sizes: the sizes of its arguments before `world`.
-        """
-
-        def equations(*vectors: Array) -> Iterable[Any]:
-            *states, world = vectors
-            filled = self._model.over(self._layout.filled(self._p.at(world)))
-            return np.ravel(getattr(filled, name)(*states))
-
-        return _printed(equations, sizes)
 
 
 # --- the tree -----------------------------------------------------------------------------------
@@ -243,15 +163,11 @@ class _LoadedModel:
 def _poses(mechanism: Mechanism) -> str:
     """The poses of all links except the base at the tree's q, 12 numbers each: the rows of R, then
     p."""
-    S, s = mechanism.coordinates()
 
     def equations(q: Array) -> Iterable[Any]:
-        position = dict(zip(mechanism.tree_names, S @ q + s, strict=True))
-        poses = {mechanism.base: Pose()}
+        poses = kinematics.poses(mechanism, q)
         for link in mechanism.links:
-            here = poses[link.parent] @ link.joint.pose(position.get(link.joint.name, 0.0))
-            poses[link.name] = here
-            yield from (*here.rotation.ravel(), *here.translation)
+            yield from (*poses[link.name].rotation.ravel(), *poses[link.name].translation)
 
     return source(record(equations, (len(mechanism.joint_names),)))
 

@@ -137,6 +137,10 @@ class ClosedModel:
         """The same model with other bodies, friction or gravity."""
         return replace(self, parts=parts)
 
+    def smoothed(self, rate: Scalar) -> ClosedModel:
+        """As `Equations.smoothed`."""
+        return self.over(self.parts.smoothed(rate))
+
     @property
     def developed(self) -> ClosedModel:
         """As `Equations.developed`."""

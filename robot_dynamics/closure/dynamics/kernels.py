@@ -121,7 +121,76 @@ def _lengths(m: ClosedModel) -> dict[str, int]:
     }
 
 
-class ModelKernels:
+class ModelFunctions:
+    """`ClosedModel`'s functions, with gravity, friction and inertias as their last argument.
+
+    Args:
+        model: gives the geometry, the terms and the kinds of friction.
+    """
+
+    def __init__(self, model: ClosedModel):
+        self._model, self._layout = model, ParameterVector(model.parts)
+
+    def values(self, parts: Subsystems) -> Floats:
+        """The parameters of a mechanism of the same geometry, of which `parts` are the parts.
+
+        Raises:
+            Recompile: it has a kind of friction that the model does not have.
+        """
+        return self._layout.values(parts)
+
+    def filled(self, p: Array) -> ClosedModel:
+        """The model with other parameters.
+
+        Args:
+            p: the parameters of any scalar, in the order of `values`.
+        """
+        return self._model.over(self._layout.filled(p))
+
+    def function(self, name: str) -> Function:
+        """One of the functions in the form that the compiler needs.
+
+        Args:
+            name: one of `SIGNATURES`.
+        """
+        m, signature, geometric = self._model, SIGNATURES[name], name in _GEOMETRIC
+        lengths = _lengths(m)
+
+        def equations(*vectors: Array) -> Iterable[Any]:
+            *states, p = vectors
+            if name == "slopes":
+                return self._slopes(states, p)
+            return np.ravel(getattr(m if geometric else self.filled(p), name)(*states))
+
+        shared = () if m.sharing is None else (m.sharing.motors, m.sharing.alike)
+        rows = m.closure
+        scales = (rows.row_scale, rows.column_scale)
+        choices = (m.sensed, rows.kept, *scales, rows.pivots, m.condition_limit, *shared)
+        return Function(
+            name,
+            signature.arguments,
+            signature.sizes(lengths),
+            signature.shape(lengths),
+            0 if geometric else self._layout.size,
+            equations,
+            (choices, m.geometry.content if geometric else self._layout.content),
+            m.geometry.mechanism.name,
+        )
+
+    def _slopes(self, states: Sequence[Array], p: Array) -> list[Any]:
+        """∂τ/∂q w, ∂τ/∂q̇ w and ∂τ/∂q̈ w."""
+        q_r, qd, qdd, w = states
+
+        def torques(q_r: Array, qd: Array, qdd: Array, p: Array) -> Array:
+            return self.filled(p).developed.torques(q_r, qd, qdd)
+
+        program = record(torques, (len(q_r), len(qd), len(qdd), len(p)))
+        # the other joints follow q: dq_r = T_q dq
+        way = self.filled(p).rates(q_r, w)
+        return [x for each in slopes(program, (q_r, qd, qdd, p), (way, w, w)) for x in each]
+
+
+class ModelKernels(ModelFunctions):
     """`ClosedModel`'s functions over floats. They never change, so any thread may use them.
 
     A kernel is built when it is first used. Gravity, friction and inertias are parameters of those
@@ -130,14 +199,14 @@ class ModelKernels:
     """
 
     def __init__(self, model: ClosedModel, backend: str, threads: int | None):
-        self._layout = ParameterVector(model.parts)
+        super().__init__(model)
         self._options = (backend, threads)
         self._built: dict[str, Kernel] = {}  # shared with all that `over` returns
         self._bind(model)
 
     def _bind(self, model: ClosedModel) -> None:
         self.model = model
-        self._values = self._layout.values(model.parts)
+        self._values = self.values(model.parts)
         self._kernels: dict[str, Kernel] = {}
         self.at_once = self["at_once"].call
         """The kernel that nearly every call uses"""
@@ -161,54 +230,11 @@ class ModelKernels:
             # two threads may both get here: they build the same kernel
             values = () if name in _GEOMETRIC else self._values
             if name not in self._built:
-                kind = QuickKernel if name in _QUICK else Kernel
+                kind, function = QuickKernel if name in _QUICK else Kernel, self.function(name)
                 batches = name in _OF_BATCHES
-                self._built[name] = kind(self.function(name), values, *self._options, batches)
+                self._built[name] = kind(function, values, *self._options, batches)
             kernel = self._kernels[name] = self._built[name].at(values)
         return kernel
-
-    def function(self, name: str) -> Function:
-        """One of the model's functions in the form that the compiler needs.
-
-        Args:
-            name: that of a method of `ClosedModel`, or `slopes`.
-        """
-        m, signature, geometric = self.model, SIGNATURES[name], name in _GEOMETRIC
-        lengths = _lengths(m)
-
-        def equations(*vectors: Array) -> Iterable[Any]:
-            *states, p = vectors
-            if name == "slopes":
-                return self._slopes(states, p)
-            model = m if geometric else m.over(self._layout.filled(p))
-            return np.ravel(getattr(model, name)(*states))
-
-        shared = () if m.sharing is None else (m.sharing.motors, m.sharing.alike)
-        rows = m.closure
-        scales = (rows.row_scale, rows.column_scale)
-        choices = (m.sensed, rows.kept, *scales, rows.pivots, m.condition_limit, *shared)
-        return Function(
-            name,
-            signature.arguments,
-            signature.sizes(lengths),
-            signature.shape(lengths),
-            0 if geometric else self._layout.size,
-            equations,
-            (choices, m.geometry.content if geometric else self._layout.content),
-            m.geometry.mechanism.name,
-        )
-
-    def _slopes(self, states: Sequence[Array], p: Array) -> list[Any]:
-        """∂τ/∂q w, ∂τ/∂q̇ w and ∂τ/∂q̈ w."""
-        q_r, qd, qdd, w = states
-
-        def torques(q_r: Array, qd: Array, qdd: Array, p: Array) -> Array:
-            return self.model.over(self._layout.filled(p)).developed.torques(q_r, qd, qdd)
-
-        program = record(torques, (len(q_r), len(qd), len(qdd), len(p)))
-        # the other joints follow q: dq_r = T_q dq
-        way = self.model.over(self._layout.filled(p)).rates(q_r, w)
-        return [x for each in slopes(program, (q_r, qd, qdd, p), (way, w, w)) for x in each]
 
 
 class QuickKernel(Kernel):

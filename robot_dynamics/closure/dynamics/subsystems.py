@@ -105,6 +105,10 @@ class Subsystems:
         """The friction (n_r,) of all joints, passive ones included; as `Equations.friction`."""
         return self.geometry.in_tree(self.legs.friction, q, qd, *(() if qdd is None else (qdd,)))
 
+    def smoothed(self, rate: Scalar) -> Subsystems:
+        """As `Equations.smoothed`."""
+        return replace(self, legs=self.legs.smoothed(rate))
+
     @property
     def developed(self) -> Subsystems:
         """As `Equations.developed`."""

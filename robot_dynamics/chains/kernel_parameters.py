@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..mechanism import Inertial, Mechanism
 from ..mechanism.mechanism import body_from, body_numbers, inertia_matrix, point_inertia
 from ..mechanism.transform import with_payload
-from ..scalar import Floats
+from ..scalar import Array, Floats, Scalar
 
 MOMENTS = 10
 _ROUNDING = 1e-9
@@ -78,6 +78,22 @@ class Parameters:
     def size(self) -> int:
         """The length of the vector."""
         return len(self.described)
+
+    def at(self, gravity: Array, masses: Iterable[Scalar]) -> Array:
+        """The vector (size,), of any scalar type.
+
+        Args:
+            gravity: (3,), m/s², in the base frame.
+            masses: kg, of a body at the origin of each link that may carry a payload; without
+                effect where only the moments of a body in p depend linearly on it.
+        """
+        p = np.array(self.described, dtype=object)
+        for i, row in self.gravity:
+            p[i] = sum(slope * x for slope, x in zip(row, gravity, strict=True) if slope)
+        for load, mass in zip(self.loads, masses, strict=True):
+            for i, row in load.rows if load.block is None else ():
+                p[i] = p[i] + row[0] * mass if row[0] else p[i]
+        return p
 
 
 def moments(body: Inertial) -> Floats:
