@@ -295,7 +295,7 @@ def test_a_ball_joint_with_two_hinges_in_line_is_caught(tmp_path):
     (part,) = closing.parts
     names = solver.geometry.names
     free = np.arange(len(names)) >= solver.geometry.actuated
-    home = solver.mobility.home
+    home = solver.mobility.q_home
     assert not part.is_caught(home, free)
     tree = solver.geometry.mechanism
     top = [name for name in tree.path("platform")[:-1] if tree.link(name).joint.moves]
@@ -349,7 +349,7 @@ def test_a_closure_far_away_is_not_near():
     """Passive joints that have to turn by more than half a radian need the search that is said."""
     solver = Closer(LoopGeometry.of(rd.load(CONFIG / "five_bar.yaml")))
     search = HomeSearch(solver.geometry, solver.mobility.row_scale, solver.scale)
-    home, free = solver.mobility.home, np.arange(len(solver.scale)) >= solver.geometry.actuated
+    home, free = solver.mobility.q_home, np.arange(len(solver.scale)) >= solver.geometry.actuated
     for off, near in ((0.3, True), (0.7, False)):
         start = home + off * free
         assert search.from_pose(start, free) == pytest.approx(home, abs=1e-9)
@@ -378,10 +378,10 @@ def test_the_search_measures_lengths_by_the_robots_size():
     row_scale, scale = solver.mobility.row_scale, solver.scale
     assert set(np.unique(scale).tolist()) == {1.0, solver.size} != {1.0}
     whole = HomeSearch(solver.geometry, row_scale, scale).whole
-    q = solver.mobility.home + 0.1 * scale
+    q = solver.mobility.q_home + 0.1 * scale
     assert whole.error(q) == pytest.approx(row_scale * solver.geometry.residual(q), abs=1e-15)
     steps = 1e-6 * np.diag(scale)
     slopes = [(whole.error(q + d) - whole.error(q - d)) / 2e-6 for d in steps]
     assert relative(whole.jacobian(q), np.transpose(slopes)) < 1e-8
     # the root mean square of what each joint moves, in such units
-    assert whole.distance(q, solver.mobility.home) == pytest.approx(0.1)
+    assert whole.distance(q, solver.mobility.q_home) == pytest.approx(0.1)

@@ -442,7 +442,7 @@ def test_a_stride_onto_the_other_assembly_mode_is_none(monkeypatch):
     def asked(*_):
         raise ClosureError("certified steps instead")
 
-    monkeypatch.setattr(type(way._solver), "forward_kinematics", asked)
+    monkeypatch.setattr(type(way._closer), "forward_kinematics", asked)
     way._at_motors(q[1], home, way._origin, 100)
     with pytest.raises(ClosureError, match="certified steps"):
         way._at_motors(q[1], home, other, 100)

@@ -90,9 +90,9 @@ _ROTOR = record(
 _CLOSURE = record(
     degrees_of_freedom=COUNT.of("mobility.degrees_of_freedom"),
     redundant_rows=TEXT.listed().of(
-        lambda solver: [solver.geometry.rows[i] for i in solver.mobility.left_out]
+        lambda closer: [closer.geometry.rows[i] for i in closer.mobility.left_out]
     ),
-    miss_at_home=NULLABLE.of(lambda solver: np.abs(solver.mobility.miss).max(initial=0.0)),
+    miss_at_home=NULLABLE.of(lambda closer: np.abs(closer.mobility.miss).max(initial=0.0)),
     condition_at_home=NULLABLE.of("home.condition"),
 )
 _SURVEY = record(
@@ -162,7 +162,7 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
     if mechanism.loops:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            mechanism, solver = prepared(mechanism)
+            mechanism, closer = prepared(mechanism)
         closing = [str(each.message) for each in caught]
     for complaint in (*closing, *oddities(mechanism, source)):
         if strict:
@@ -171,7 +171,7 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
     remarks = list(notes(mechanism))
     freedom, at_home, modes = len(mechanism.joint_names), None, None
     if mechanism.loops:
-        at_home = _CLOSURE.read(solver)
+        at_home = _CLOSURE.read(closer)
         freedom = at_home["degrees_of_freedom"]
         found = assembly_modes(mechanism)
         modes = listing(mechanism, found)

@@ -240,7 +240,7 @@ class OpenChain:
                 for link, (m, *h) in zip(bodies.links, p[3:].reshape(-1, 4), strict=True)
             )
             bound = replace(bodies, links=links, gravity=p[:3])
-            return [self.form.places.potential_energy(bound, q)]
+            return [self.form.kinematics.potential_energy(bound, q)]
 
         return len(self._weights()), equations, _geometry(bodies)
 
@@ -255,14 +255,14 @@ class OpenChain:
         return lumped(rotors_as_links(with_rotor_model(self.mechanism, self._options.rotors)))
 
     def _of_link(self, name: str, link: str) -> Parts:
-        mechanism, places = self.mechanism, self.form.places
+        mechanism, kinematics = self.mechanism, self.form.kinematics
         if link not in mechanism.index():
             raise wrong(InputError, "link", link, choices(mechanism.index()))
 
         def equations(q: Array, *others: Array) -> Iterable[Any]:
             if name == "wrench_torques":
-                return array(places.jacobian(mechanism, link, q).T @ others[0])
-            return np.ravel(getattr(places, name)(mechanism, link, q))
+                return array(kinematics.jacobian(mechanism, link, q).T @ others[0])
+            return np.ravel(getattr(kinematics, name)(mechanism, link, q))
 
         return 0, equations, (_geometry(mechanism), link)
 

@@ -50,7 +50,7 @@ class RegressorKernel:
         options: Options,
         form: Form = STANDING,
     ):
-        rotors, terms = options.rotors_felt, frozenset(options.terms)
+        rotors, terms = options.effective_rotors, frozenset(options.terms)
         check_linear(mechanism, rotors, terms)
         self._terms = terms
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):

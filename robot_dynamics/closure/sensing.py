@@ -60,7 +60,7 @@ class Fit:
 
 
 def fit(
-    solver: Closer,
+    closer: Closer,
     readings: ArrayLike,
     start: Floats,
     used: ArrayLike | None = None,
@@ -73,14 +73,14 @@ def fit(
     It is found by Gauss–Newton steps of the actuated joints; after each the loops are closed again.
 
     Args:
-        solver: of a mechanism with sensed joints.
+        closer: of a mechanism with sensed joints.
         readings: (n_a + n_s,), rad or m, actuated joints and then sensed ones.
         start: (n_r,), a configuration nearby, closed or nearly so.
         used: (n_a + n_s,), which of the readings to use; all of them if None.
         scale: (n_a + n_s,), the unit of each difference: 1 rad, or the mechanism's size in m;
-            None: the solver's.
+            None: the closer's.
         at_motors: from q_a (n_a,) and a configuration nearby to the closed one (n_r,); None: the
-            solver's `forward_kinematics`.
+            closer's `forward_kinematics`.
 
     Raises:
         ClosureError: there are too few readings, or no closed configuration near start fits them.
@@ -89,7 +89,7 @@ def fit(
 
     Source: chapter 4 of [D04] for Gauss–Newton.
     """
-    a, k, names = solver.geometry.actuated, solver.geometry.known, solver.geometry.names
+    a, k, names = closer.geometry.actuated, closer.geometry.known, closer.geometry.names
     q = _vector("readings", readings, names[:k])
     start = _vector("start", start, names)
     mask = np.ones(k, dtype=bool) if used is None else _mask(used, names[:k])
@@ -97,13 +97,13 @@ def fit(
         raise wrong(
             InputError, "readings", q.tolist(), "finite numbers where they are used, and in start"
         )
-    scale = solver.scale[:k] if scale is None else scale
-    at_motors = at_motors or solver.forward_kinematics
+    scale = closer.scale[:k] if scale is None else scale
+    at_motors = at_motors or closer.forward_kinematics
     q_r, before = start, np.inf
     for _ in range(_MAX_ITERATIONS):
-        step, _, rank = _correction(solver.state(q_r), q, mask, scale)
+        step, _, rank = _correction(closer.state(q_r), q, mask, scale)
         if rank < a:
-            raise solver.geometry.refusal(
+            raise closer.geometry.refusal(
                 f"readings: {int(mask.sum())} of them don't determine {a} degrees of freedom",
                 mask,
                 "readings that hold the mechanism",
@@ -113,7 +113,7 @@ def fit(
             break
         before = size if size < 1e-3 else np.inf
         q_r = at_motors(q_r[:a] + step, q_r)
-    state = solver.state(q_r)
+    state = closer.state(q_r)
     return Fit(state, (q - q_r[:k]) / scale, mask)
 
 
@@ -135,18 +135,18 @@ class Verdict:
     """Whether the trusted readings agreed before this call excluded any"""
     _raw: Floats
     """(n_a + n_s,): the readings as given"""
-    _solver: Closer
+    _closer: Closer
     _q_r: Floats
     """(n_r,), closed to first order or better"""
 
     @cached_property
     def state(self) -> KinematicState:
         """The closed configuration that fits the trusted readings, at rest."""
-        q_r, solver = self._q_r, self._solver
-        if np.max(abs(solver.mobility.residual(q_r)), initial=0.0) > ROUNDING:
+        q_r, closer = self._q_r, self._closer
+        if np.max(abs(closer.mobility.residual(q_r)), initial=0.0) > ROUNDING:
             with suppress(ClosureError):
-                q_r = solver.forward_kinematics(q_r[: solver.geometry.actuated], q_r)
-        return solver.state(q_r)
+                q_r = closer.forward_kinematics(q_r[: closer.geometry.actuated], q_r)
+        return closer.state(q_r)
 
     @cached_property
     def closure_residual(self) -> float:
@@ -154,12 +154,12 @@ class Verdict:
         angle."""
         raw, q_r = self._raw, self.state.q_r
         there = np.where(np.isfinite(raw), raw, q_r[: len(raw)])
-        return float(self._solver.state(np.concatenate([there, q_r[len(raw) :]])).residual)
+        return float(self._closer.state(np.concatenate([there, q_r[len(raw) :]])).residual)
 
     @property
     def all_trusted(self) -> bool:
         """Whether every sensed joint is trusted."""
-        return len(self.trusted) == len(self.q) - self._solver.geometry.actuated
+        return len(self.trusted) == len(self.q) - self._closer.geometry.actuated
 
 
 class SensorMonitor:
@@ -330,9 +330,9 @@ class SensorMonitor:
             if used[: self._a].all():
                 # the motors give the configuration, and the sensors correct it only slightly
                 self._here = self.model.at_motors(readings[: self._a], self._here)
-                solver = self.model.closer
-                start = solver.state(self._here)
-                _, left, _ = _correction(start, readings, used, solver.scale[: self._k])
+                closer = self.model.closer
+                start = closer.state(self._here)
+                _, left, _ = _correction(start, readings, used, closer.scale[: self._k])
                 quick = Fit(start, left, used)
                 if quick.residual <= self.threshold:
                     return quick

@@ -299,15 +299,15 @@ def _complaint(place: Path) -> str | None:
     for path, status in way:
         trusted = status.st_uid in (0, os.geteuid())
         if stat.S_ISLNK(status.st_mode):
-            closed = trusted
+            safe = trusted
         elif path == way[-1][0] and place.exists():
             if not _is_own(status):
                 return "it belongs to another user or others can write to it (chmod 700 it)"
             continue
         else:
             sticky = bool(status.st_mode & stat.S_ISVTX)
-            closed = trusted and (sticky or not _others_write(status))
-        if not closed:
+            safe = trusted and (sticky or not _others_write(status))
+        if not safe:
             return f"others can replace it through {path}"
     return None
 

@@ -136,7 +136,7 @@ def read_table(request: Request, rows: Sequence[Row]) -> list[ReadRow]:
         state = plain.forward_kinematics(row.q, row.qd)
         k = len(model.joint_names)
         # rates have another magnitude, and need not be consistent with the loops
-        off = _MISFIT * plain.solver.scale[:k] * random.uniform(-1.0, 1.0, k)
+        off = _MISFIT * plain.closer.scale[:k] * random.uniform(-1.0, 1.0, k)
         q, qd = state.q_r[:k] + off, state.qd_r[:k] + 10 * off
         assert model.closed is not None
         model.closed.reset(state)

@@ -83,7 +83,7 @@ class BaseMotion:
             vector = _vector("specific_force", self.specific_force)
             object.__setattr__(self, "specific_force", vector)
 
-    def felt(self, gravity: Floats) -> Floats:
+    def specific_force_in(self, gravity: Floats) -> Floats:
         """The specific force a - g (…, 3), m/s², of the base frame's origin, on the base's axes.
 
         Args:
@@ -101,6 +101,9 @@ class BaseMotion:
             g = np.einsum("...ji,j->...i", np.asarray(self.rotation), g)
         specific_force: Floats = np.asarray(self.linear_acceleration) - g
         return specific_force
+
+    felt = specific_force_in
+    """The former name of `specific_force_in`"""
 
 
 class MovingBase:
@@ -204,8 +207,8 @@ class MovingBase:
         standing = BaseMotion(rotation=motion.rotation, specific_force=motion.specific_force)
         n = len(self._names)
         # holding the robot against gravity is equivalent to accelerating it upwards
-        felt = standing.felt(np.asarray(self._robot.gravity, dtype=float))
-        lifted = _joined(felt, np.zeros(3 + n))
+        specific_force = standing.specific_force_in(np.asarray(self._robot.gravity, dtype=float))
+        lifted = _joined(specific_force, np.zeros(3 + n))
         tau = self._chain.kernel("inertia").call(_joined(HERE, at.q), lifted)[..., 6:]
         return np.ascontiguousarray(at.on_motors(tau[..., None], self._names)[..., 0])
 
@@ -241,7 +244,7 @@ class MovingBase:
             return BaseMotion(specific_force=ZERO)
         if motion.specific_force is None:
             motion = BaseMotion(rotation=motion.rotation)
-        return BaseMotion(specific_force=motion.felt(self._gravity) + self._gravity)
+        return BaseMotion(specific_force=motion.specific_force_in(self._gravity) + self._gravity)
 
     def _carried(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, n: int
@@ -257,7 +260,7 @@ class MovingBase:
         return (
             _joined(HERE, q),
             _joined(NONE, omega, qd),
-            _joined(motion.felt(self._gravity), alpha, qdd),
+            _joined(motion.specific_force_in(self._gravity), alpha, qdd),
         )
 
 

@@ -50,7 +50,7 @@ class MotorSide:
     """
 
     def __init__(self, mechanism: Mechanism, options: Options, form: Form = STANDING):
-        model, terms = options.rotors_felt, options.terms
+        model, terms = options.effective_rotors, options.terms
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
         self._laws = tuple(rotor.friction for rotor in motors(mechanism))

@@ -36,7 +36,7 @@ class Form(NamedTuple):
     of_bodies: Callable[..., tuple[Array, ...]]
     """(tree with its gravity, q, q̇, q̈) → ∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (n, n) of its bodies"""
     forward: Callable[..., Array]
-    places: Any
+    kinematics: Any
     """The module that has `pose`, `jacobian` and `potential_energy`"""
     on_joints: Callable[[Mechanism, Array, Array, Array, Array], State]
     """(tree, q, v, a, gravity) → (q, q̇, q̈) (n,) of the tree's joints, and gravity (3,) to use

@@ -9,7 +9,7 @@ from ..codegen.kernel import checked_threads
 from ..inputs import flag, number
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import standard_parameters
-from .terms import TERMS, rotors_felt
+from .terms import TERMS, effective_rotors
 
 CONDITION_LIMIT = 1e3
 """Largest condition number of the passive Jacobian; beyond it torques may be a hundred times as
@@ -50,10 +50,10 @@ class Options:
         return self.formulation, self.rotors, self.terms, self.friction_smoothing
 
     @property
-    def rotors_felt(self) -> str:
-        """The rotor model that these terms need; see `terms.rotors_felt`."""
-        return rotors_felt(self.rotors, self.terms)
+    def effective_rotors(self) -> str:
+        """The rotor model that these terms need; see `terms.effective_rotors`."""
+        return effective_rotors(self.rotors, self.terms)
 
     def parameters(self, mechanism: Mechanism) -> dict[str, float]:
         """The standard parameters π of a mechanism by name, for these rotors and terms."""
-        return standard_parameters(mechanism, self.rotors_felt, "friction" in self.terms)
+        return standard_parameters(mechanism, self.effective_rotors, "friction" in self.terms)

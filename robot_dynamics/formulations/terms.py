@@ -69,10 +69,10 @@ def move(bodies: str, terms: Collection[str]) -> bool:
     return any(name in terms and bodies in TABLE[name].bodies for name in MOTION)
 
 
-def rotors_felt(rotors: str, terms: Collection[str]) -> str:
+def effective_rotors(rotors: str, terms: Collection[str]) -> str:
     """The rotor model if the chosen terms include the rotors' motion or weight, otherwise none."""
-    felt = any(name in terms and term.bodies & _ROTORS for name, term in TABLE.items())
-    return rotors if felt else "none"
+    turning = any(name in terms and term.bodies & _ROTORS for name, term in TABLE.items())
+    return rotors if turning else "none"
 
 
 def gravity_of(terms: Collection[str], gravity: Array) -> Array:

@@ -116,7 +116,7 @@ def closing(
         if q.ndim == 0 or q.shape[-1] != k:
             raise wrong(InputError, "q", tuple(q.shape), f"shape (…, {k})")
         fixed = still(q)
-        home = like(closure.home, q)
+        home = like(closure.q_home, q)
         wraps = like([2 * math.pi * each for each in closure.wraps], q)
         way = fixed - home
         way = way - wraps * library.floor(way / (2 * math.pi) + 0.5)

@@ -44,11 +44,11 @@ def closing(definition: Definition, closure: Closure) -> Any:
     lost = before[size] + casadi.if_else(memory[doubt] <= 1, 0, 1)
     stride = casadi.Function("stride", [before, target], [casadi.vertcat(memory, lost)])
     q = casadi.MX.sym("q", k)
-    way = q - casadi.DM(closure.home)
+    way = q - casadi.DM(closure.q_home)
     turns = casadi.floor(way / (2 * math.pi) + 0.5) * casadi.DM([float(x) for x in closure.wraps])
     way = way - 2 * math.pi * turns
     shares = casadi.DM([closure.share(i + 1) for i in range(closure.strides)]).T
-    targets = casadi.repmat(casadi.DM(closure.home), 1, closure.strides) + way @ shares
+    targets = casadi.repmat(casadi.DM(closure.q_home), 1, closure.strides) + way @ shares
     last = stride.fold(closure.strides)(casadi.DM([*closure.start, 0.0]), targets)
     u = casadi.if_else(last[size] > 0, math.nan, last[closure.others])
     # the other joints are not differentiated along the path. A new symbol q is needed below: called

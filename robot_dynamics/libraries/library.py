@@ -68,7 +68,7 @@ class Closure:
         return len(self.wraps)
 
     @property
-    def home(self) -> Floats:
+    def q_home(self) -> Floats:
         """q (k,) at home, rad or m."""
         return self.start[self.doubt + 1 :][: self.known]
 

@@ -60,7 +60,10 @@ class Choices:
             InputError: see `check_linear`.
         """
         options = self.options
-        chosen, rotors = frozenset(options.terms if terms is None else terms), options.rotors_felt
+        chosen, rotors = (
+            frozenset(options.terms if terms is None else terms),
+            options.effective_rotors,
+        )
         check_linear(mechanism, rotors, options.terms)
         shapes = array(friction_shapes(mechanism))
         model = self.form.regressor.of(mechanism, rotors, chosen, options.friction_smoothing)
@@ -96,8 +99,8 @@ class Linear:
         self._pi = dict(zip(choices.options.parameters(mechanism), parameters, strict=True))
         # as in `Equations`: the links always move, and the weight is that of everything
         self._motion = {*OF_LINKS, *choices.options.terms} & {*MOTION}
-        felt = choices.options.rotors_felt != "none"
-        self._unfelt = None if felt else choices.chain(without_bodies(mechanism))
+        present = choices.options.effective_rotors != "none"
+        self._bodiless = None if present else choices.chain(without_bodies(mechanism))
 
     def of(self, name: str, _link: str = "") -> Callable[..., Any]:
         """One of the functions, by its name in `Functions`."""
@@ -112,7 +115,7 @@ class Linear:
         """The gravity torques g (n,)."""
         still = zeros(self._n)
         g = self._of({"gravity"}, q, still, still)
-        return g if self._unfelt is None else g + self._unfelt.equations("gravity")(q)
+        return g if self._bodiless is None else g + self._bodiless.equations("gravity")(q)
 
     def mass_matrix(self, q: Array) -> Array:
         """The inertia matrix D (n, n)."""

@@ -89,7 +89,7 @@ class Subject:
         if closed is None or self.mechanism.platform is None:
             return None
         order = [self.mechanism.joint_names.index(name) for name in closed.coordinate_names]
-        pose = closed.solver.state(whole[..., order]).platform_pose
+        pose = closed.closer.state(whole[..., order]).platform_pose
         return np.asarray(pose[..., :3, 3])
 
     def platform_error(self, time: Sequence[float] | Floats, whole: Floats) -> Floats | None:

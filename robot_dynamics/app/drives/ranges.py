@@ -132,9 +132,9 @@ def _one_way(
     closed: ClosedChain, k: int, sign: float, limit: float | None
 ) -> tuple[list[_Point], str]:
     """The positions from home on, and the cause of the end."""
-    solver, home = closed.solver, closed.home
+    closer, home = closed.closer, closed.home
     joint = closed.mechanism.joint(closed.driving_names[k])
-    scale = float(solver.scale[k])
+    scale = float(closer.scale[k])
     start = float(home.q_a[k])
     whole = 2 * np.pi if joint.turns else 4.0 * scale
     far = start + sign * whole if limit is None else limit
@@ -189,7 +189,7 @@ def _map(closed: ClosedChain, pair: tuple[int, int], cells: int) -> Map:
     axes = []
     for k, joint in zip(pair, joints, strict=True):
         start = float(q_a[k])
-        half = np.pi if joint.turns else 2.0 * float(closed.solver.scale[k])
+        half = np.pi if joint.turns else 2.0 * float(closed.closer.scale[k])
         ends = joint.ends
         low = start - half if ends.lower is None else max(ends.lower, start - half)
         high = start + half if ends.upper is None else min(ends.upper, start + half)
@@ -227,10 +227,10 @@ def _at(closed: ClosedChain, k: int, place: float, q_r: Floats) -> _Point | None
 
 def _to(closed: ClosedChain, known: Floats, q_r: Floats) -> tuple[Floats, float] | None:
     try:
-        found = closed.solver.forward_kinematics(known, q_r, 40)
+        found = closed.closer.forward_kinematics(known, q_r, 40)
     except ClosureError:
         return None
-    state = closed.solver.state(found)
+    state = closed.closer.state(found)
     if float(state.assembly_mode) != float(closed.home.assembly_mode):
         return None
     return found, float(state.condition)

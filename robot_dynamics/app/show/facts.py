@@ -89,7 +89,7 @@ def _modes(mechanism: Mechanism, modes: list[dict[str, Any]], sensed: bool) -> l
     for mode in modes[:MOST_MODES]:
         q_r = np.array([mode["home"][name] for name in plain.coordinate_names])
         try:
-            state = plain.solver.state(q_r)
+            state = plain.closer.state(q_r)
             if sensed:
                 state = closed._own(state)
         except RobotDynamicsError:

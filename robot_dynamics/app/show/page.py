@@ -145,13 +145,13 @@ def _data(dynamics: InverseDynamics, load: str) -> dict[str, Any]:
         coordinates = tuple(names)
     else:
         coordinates = closed.coordinate_names
-        solver, home = closed.solver, closed.home
+        closer, home = closed.closer, closed.home
         data["closed"] = {
             "names": list(coordinates),
             "home": home.q_r,
             "mode": float(home.assembly_mode),
-            "scale": solver.scale,
-            "wraps": solver.wraps[: len(names)],
+            "scale": closer.scale,
+            "wraps": closer.wraps[: len(names)],
             "condition_limit": closed.condition_limit,
             "actuated": closed.model.geometry.actuated,
             "sensed": closed.sensed,

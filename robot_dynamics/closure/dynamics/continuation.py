@@ -64,12 +64,12 @@ class Continuation:
     q, qd, qdd are the control coordinates, their rates and accelerations, as in `ClosedChain`.
 
     Args:
-        solver: of the mechanism.
+        closer: of the mechanism.
         kernels: of its model.
     """
 
-    def __init__(self, solver: Closer, kernels: ModelKernels):
-        self._solver = solver
+    def __init__(self, closer: Closer, kernels: ModelKernels):
+        self._closer = closer
         self.kernels = kernels
         """May be replaced by the kernels of a model of the same geometry"""
         model = kernels.model
@@ -82,12 +82,12 @@ class Continuation:
         self._reads_all = model.hinged is not None or self._k == self._a
         self._rest = np.zeros(self._k)
         self._here = _Here()
-        self.restart(solver.home)
+        self.restart(closer.home)
 
     @property
     def origin(self) -> KinematicState:
         """The state given to `restart`."""
-        return self._solver.state(self._configuration(self._origin))
+        return self._closer.state(self._configuration(self._origin))
 
     @property
     def last(self) -> Floats:
@@ -178,12 +178,12 @@ class Continuation:
         near = valid & ~(nearness <= 1.0)
         if not near.any():
             return q_r, valid
-        condition = self._solver.state(q_r[near]).condition
+        condition = self._closer.state(q_r[near]).condition
         singular = ~(condition <= self._limit)
         if not singular.any():
             return q_r, valid
         worst = float(condition.max())
-        failure = self._solver.geometry.refusal(
+        failure = self._closer.geometry.refusal(
             "closure: too near a singularity: the passive Jacobian's condition number is "
             f"{worst:.3g}, the limit {self._limit:.3g}",
             worst,
@@ -263,8 +263,8 @@ class Continuation:
             return memory
 
         def distance(each: Floats) -> float:
-            way = self._solver.way(self._configuration(each)[: self._k], q)
-            return float(abs(way / self._solver.scale[: self._k]).max())
+            way = self._closer.way(self._configuration(each)[: self._k], q)
+            return float(abs(way / self._closer.scale[: self._k]).max())
 
         return min(memory, self._here.end, key=distance)
 
@@ -286,8 +286,8 @@ class Continuation:
             start: (n_r,), closed.
             step: from the next q and the previous q_r to the next q_r; None: uncertain.
         """
-        way = self._solver.way(start[: len(q)], q)
-        length = float(abs(way / self._solver.scale[: len(q)]).max())
+        way = self._closer.way(start[: len(q)], q)
+        length = float(abs(way / self._closer.scale[: len(q)]).max())
         longest = min(1.0, SHORT_STRIDE / max(length, SHORT_STRIDE))
         here = start
 
@@ -310,7 +310,7 @@ class Continuation:
         unknown = model.memory(q_r, np.zeros((self._n - k, k)), origin[-1])
         out = self.kernels.at_once(q_r[:k], self._rest, self._rest, unknown)
         if out is None or not out[self._motors] <= 1.0:
-            return self._remembered(self._solver.state(q_r), origin[-1])
+            return self._remembered(self._closer.state(q_r), origin[-1])
         self._configuration(out)[:] = q_r
         return out
 
@@ -330,8 +330,8 @@ class Continuation:
         kernel = self.kernels["closing" if known == k else "motors_closing"]
         start = self._configuration(origin)
         q_r = np.tile(start, (len(q), 1))
-        way = self._solver.way(start[:k], np.where(valid[:, None], q, start[:k]))
-        lengths = abs(way / self._solver.scale[:k]).max(axis=1, initial=0.0)
+        way = self._closer.way(start[:k], np.where(valid[:, None], q, start[:k]))
+        lengths = abs(way / self._closer.scale[:k]).max(axis=1, initial=0.0)
         sound, nearness = valid & (lengths <= FARTHEST), np.zeros(len(q))
 
         longest = lengths[sound].max(initial=0.0)
@@ -382,7 +382,7 @@ class Continuation:
         home, _ = self._reached_directly(
             self._configuration(origin)[: self._k], memory, origin, most
         )
-        off = (self._configuration(home) - self._configuration(origin)) / self._solver.scale
+        off = (self._configuration(home) - self._configuration(origin)) / self._closer.scale
         # joints that differ by whole turns are the same configuration
         return home if (abs(np.sin(off / 2)) <= _SAME).all() else None
 
@@ -399,9 +399,9 @@ class Continuation:
         If these do not suffice, `unfinished` is called with the q_r (n_r,) that was reached.
         """
         start, k = self._configuration(memory), self._k
-        way = self._solver.way(start[:k], q)
-        if not float(abs(way / self._solver.scale[:k]).max()) <= FARTHEST:
-            raise self._solver.too_far(q)
+        way = self._closer.way(start[:k], q)
+        if not float(abs(way / self._closer.scale[:k]).max()) <= FARTHEST:
+            raise self._closer.too_far(q)
         if k > self._a:
             found = self._read(q, start, origin, most, unfinished)
             return self._memory_at(self._checked(found, origin), origin), np.inf
@@ -419,7 +419,7 @@ class Continuation:
             memory = np.array(memory)
             self._configuration(memory)[:] = found
             return memory, 0.0
-        found = self._solver.forward_kinematics(q, found, most, unfinished)
+        found = self._closer.forward_kinematics(q, found, most, unfinished)
         return self._memory_at(self._checked(found, origin), origin), np.inf
 
     def _read(
@@ -436,7 +436,7 @@ class Continuation:
         row = self.kernels["closing"](q, start[self._k :])
         if row[0] <= 1.0 and np.isfinite(row).all():
             return np.asarray(row[3:])
-        return self._solver.forward_kinematics(q, start, most, unfinished)
+        return self._closer.forward_kinematics(q, start, most, unfinished)
 
     def _at_motors(
         self,
@@ -453,7 +453,7 @@ class Continuation:
             row = kernel.call(ahead, before[self._a :])
             return row[3:] if row[0] <= 1.0 and row[2] == origin[-1] else None
 
-        way = self._solver.way(start[: self._a], q_a) / self._solver.scale[: self._a]
+        way = self._closer.way(start[: self._a], q_a) / self._closer.scale[: self._a]
         near = bool(abs(way).max() <= SHORT_STRIDE)
         q_r = step(q_a if near else start[: self._a], start)
         if q_r is not None:
@@ -462,13 +462,13 @@ class Continuation:
             start, there = self._walked(q_a, q_r, step)
             if there:
                 return start
-        return self._solver.forward_kinematics(q_a, start, most, unfinished)
+        return self._closer.forward_kinematics(q_a, start, most, unfinished)
 
     def _checked(self, q_r: Floats, origin: Floats) -> Floats:
         """q_r, if it is on the origin's assembly mode; readings may lead to another one."""
-        if float(self._solver.state(q_r).assembly_mode) != origin[-1]:
-            known = self._solver.named(q_r[: self._k])
-            raise self._solver.geometry.refusal(
+        if float(self._closer.state(q_r).assembly_mode) != origin[-1]:
+            known = self._closer.named(q_r[: self._k])
+            raise self._closer.geometry.refusal(
                 f"closure: {known} are in a different assembly mode from home: there is a "
                 "singularity in between",
                 q_r[: self._k],

@@ -60,15 +60,15 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     """
     given = mechanism.home
     whole_home = dict.fromkeys(mechanism.joint_names, 0.0) | dict(given)
-    mechanism, solver, corrections = corrected(replace(mechanism, home=whole_home))
+    mechanism, closer, corrections = corrected(replace(mechanism, home=whole_home))
     rest: dict[str, float] = {}
     for correction in corrections:
         rest |= correction.home
-    geometry, n = solver.geometry, len(solver.geometry.names)
-    home = solver.mobility.home
-    closing = HomeSearch(geometry, solver.mobility.row_scale, solver.scale)
+    geometry, n = closer.geometry, len(closer.geometry.names)
+    home = closer.mobility.q_home
+    closing = HomeSearch(geometry, closer.mobility.row_scale, closer.scale)
     whole = closing.whole
-    place, meant = _place(solver), Near(geometry, solver.scale, solver.size)
+    place, meant = _place(closer), Near(geometry, closer.scale, closer.size)
     passive = [
         i for i, name in enumerate(geometry.names) if name in given and i >= geometry.actuated
     ]
@@ -80,10 +80,10 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
         far = whole.distance(q, home) if modes else 0.0
         if modes and np.max(abs(place(q) - at_home), initial=0.0) <= SAME:
             continue
-        condition = float(solver.state(q).condition)
+        condition = float(closer.state(q).condition)
         if not modes or condition <= SINGULAR:
             values = rest | dict(zip(geometry.names, map(float, q), strict=True))
-            off = (whole.unwound(q, start) - start)[passive] / solver.scale[passive]
+            off = (whole.unwound(q, start) - start)[passive] / closer.scale[passive]
             off_home = float(np.sqrt(np.mean(off**2))) if passive else 0.0
             modes.append(
                 AssemblyMode(values, far, condition, geometry.poses(q), off_home, meant.miss(q))
@@ -110,13 +110,13 @@ def undecided(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> tuple[int,
     return tuple(alike) if len(alike) > 1 else ()
 
 
-def _place(solver: Closer) -> Place:
+def _place(closer: Closer) -> Place:
     """A function of q_r whose values differ if and only if two configurations look different.
 
     It gives the origins of links, centres of mass, inertias and the ends of loops in space. A rod
     turned about its own axis by half a turn thus looks the same.
     """
-    geometry = solver.geometry
+    geometry = closer.geometry
     closure, mechanism = geometry.constraints, geometry.mechanism
     bodies = standard_form(replace(mechanism, loops=(), platform=None))
     ends = [side for loop in closure.loops for side in (loop.predecessor, loop.successor)]

@@ -62,7 +62,7 @@ class Closer:
             [j.type == "continuous" and j.name not in masters for j in joints], dtype=bool
         )
         """(n_r,): the joints for which an additional whole turn makes no difference"""
-        self.home = self.state(self.mobility.home)
+        self.home = self.state(self.mobility.q_home)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # generated code is not pickled but generated again
@@ -222,7 +222,7 @@ class Closer:
 
 
 def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
-    """The same mechanism with home closed and loose spins locked, and its position solver.
+    """The same mechanism with home closed and loose spins locked, and its position closer.
 
     Raises:
         DescriptionError, ClosureError: see `mobility.explore`.
@@ -232,9 +232,9 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
             more motors than degrees of freedom share the work, or home is far from `near`.
     """
     label = mechanism.label
-    mechanism, solver, corrections = corrected(mechanism)
+    mechanism, closer, corrections = corrected(mechanism)
     said = [f"{label}: {correction.message}" for correction in corrections]
-    off = Near(solver.geometry, solver.scale, solver.size).miss(solver.mobility.home)
+    off = Near(closer.geometry, closer.scale, closer.size).miss(closer.mobility.q_home)
     if off > ELSEWHERE:
         said.append(
             f"{mechanism.label}: home is {off:.3g} (rad, or fractions of the robot's size) "
@@ -243,7 +243,7 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
         )
     for words in said:
         warnings.warn(words, ClosureWarning, stacklevel=callers_level())
-    return mechanism, solver
+    return mechanism, closer
 
 
 def corrected(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Correction]]:

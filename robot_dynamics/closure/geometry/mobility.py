@@ -44,7 +44,7 @@ class Mobility:
     """
 
     closure: IndependentRows
-    home: Floats
+    q_home: Floats
     """(n_r,): home, corrected so that the loops are closed"""
     miss: Floats
     """(m,): the residual at home as given, m and cosines"""
@@ -82,12 +82,12 @@ class Mobility:
     @cached_property
     def jacobian(self) -> Callable[..., Floats]:
         """q_r -> (…, rank, n_r)"""
-        return self._compiled("jacobian", len(self.home))
+        return self._compiled("jacobian", len(self.q_home))
 
     @cached_property
     def jacobian_rate(self) -> Callable[..., Floats]:
         """q_r, q̇_r -> (…, rank, n_r)"""
-        return self._compiled("jacobian_rate", len(self.home), rates=True)
+        return self._compiled("jacobian_rate", len(self.q_home), rates=True)
 
     def _compiled(self, name: str, *width: int, rates: bool = False) -> Callable[..., Floats]:
         rows = self.closure

@@ -75,7 +75,7 @@ class Followers:
                 "closure",
                 f"the loops cannot be closed at point {k}, or it is too near a singularity",
             )
-        scale = self._chain.solver.scale[self._rows(present)]
+        scale = self._chain.closer.scale[self._rows(present)]
         off = found - expected
         turning = [self._chain.mechanism.joint(name).type == "continuous" for name in present]
         # another whole turn is the same position
