@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ..chains.functions import FUNCTIONS, Signature
+from ..chains.functions import FUNCTIONS as OF_CHAINS
+from ..chains.functions import Signature
 from ..chains.open_chain import OpenChain
 from ..codegen.c_code import C99, C99_SINGLE, CCode, Dialect
 from ..codegen.guard import guarded
@@ -54,10 +55,10 @@ _FUNCTIONS = {
     "pose": ("X", "the frame of the link in the base frame, 4 x 4 row by row, m"),
     "jacobian": ("J", "[dp/dt; omega] = J qd of the origin of the link's frame, row by row"),
 }
-EXPORTED = tuple(_FUNCTIONS)
+FUNCTIONS = tuple(_FUNCTIONS)
 """The functions that can be exported"""
-USUAL = EXPORTED[:4]
-_SIGNATURES = FUNCTIONS | {"linearize": Signature(("q", "qd", "tau"), (6, "qd", "qd"))}
+USUAL = FUNCTIONS[:4]
+_SIGNATURES = OF_CHAINS | {"linearize": Signature(("q", "qd", "tau"), (6, "qd", "qd"))}
 _UNITS = {
     "q": "positions, rad or m",
     "qd": "rates, rad/s or m/s",
@@ -102,7 +103,7 @@ def export(
         prefix: prefix of all names, a C identifier; None: the robot's name.
         lang: c.
         force: overwrite existing files.
-        functions: any of EXPORTED; `linearize` linearises about the motion that tau causes.
+        functions: any of FUNCTIONS; `linearize` linearises about the motion that tau causes.
         precision: double or single.
         friction_smoothing: rad/s or m/s; see `InverseDynamics`.
         link: the link for `pose` and `jacobian`; None: the last one of the description.

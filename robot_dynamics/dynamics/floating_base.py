@@ -75,8 +75,6 @@ class FloatingBase(InverseDynamics):
         super().__init__(floating(inputs.robot(mechanism), joints), formulation, **options)
 
     def _chain_of(self, mechanism: Mechanism) -> Chain:
-        if self._options.sensed:
-            raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
         return OpenChain(mechanism, self._options, FLOATING)
 
     @property

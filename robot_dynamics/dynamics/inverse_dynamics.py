@@ -100,6 +100,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             backend,
             threads,
         )
+        if self._options.sensed and not mechanism.loops:
+            raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
         self.formulation = formulation
         self._unlock()
         chain = self._chain_of(mechanism)
@@ -109,8 +111,6 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     def _chain_of(self, mechanism: Mechanism) -> Chain:
         if mechanism.loops:
             return ClosedChain(mechanism, **asdict(self._options))
-        if self._options.sensed:
-            raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
         return OpenChain(mechanism, self._options)
 
     def _become(self, robot: Robot) -> None:

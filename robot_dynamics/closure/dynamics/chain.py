@@ -141,6 +141,8 @@ class ClosedChain:
         names = parts.geometry.names
         self.coordinate_names: tuple[str, ...] = names
         """The order of q_r: actuated, sensed, other passive joints"""
+        self.tree_columns = [names.index(name) for name in parts.geometry.mechanism.joint_names]
+        """The indices in q_r of the joints of `tree`"""
         self.driving_names: tuple[str, ...] = names[: parts.geometry.actuated]
         """The order of q_a: all motors, or the driving ones if there are more than needed"""
         self.actuated_names: tuple[str, ...] = (
@@ -420,9 +422,8 @@ class ClosedChain:
         Raises:
             ClosureError, InputError: see `torques`.
         """
-        with self.lock:
-            tau, q_r = self.solved(q, qd, qdd)
-            return tau, self.at_configuration(q_r)
+        tau, q_r = self.solved(q, qd, qdd)
+        return tau, self.at_configuration(q_r)
 
     def at(self, q: ArrayLike, regular: bool = False) -> ClosedConfiguration:
         """The robot at a position.
@@ -435,10 +436,9 @@ class ClosedChain:
             ClosureError: the loops can't be closed there, or as for `torques`.
             InputError: a wrong shape.
         """
-        with self.lock:
-            return self.at_configuration(
-                self.configuration(q) if regular else self.forward_kinematics(q).q_r
-            )
+        return self.at_configuration(
+            self.configuration(q) if regular else self.forward_kinematics(q).q_r
+        )
 
     def at_configuration(self, q_r: Floats) -> ClosedConfiguration:
         """The robot at a closed configuration.

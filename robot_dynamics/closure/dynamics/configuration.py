@@ -29,11 +29,18 @@ class ClosedConfiguration:
 
     def __init__(self, chain: Any, tree: OpenChain, q_r: Floats):
         self._chain, self._tree, self._q_r = chain, tree, q_r
-        self._order = self._columns(tree.joint_names)
-        self.q = q_r[..., self._order]
+        self._names = tree.joint_names
+        self._order: list[int] = chain.tree_columns
+
+    @property
+    def q(self) -> Floats:
+        """q (…, n) of the tree's joints."""
+        return self._q_r[..., self._order]
 
     def _columns(self, names: Sequence[str]) -> list[int]:
         """The indices of joints in q_r."""
+        if names == self._names:
+            return self._order
         return [self._chain.coordinate_names.index(name) for name in names]
 
     def kinetic_energy(self, qd: ArrayLike) -> Floats:
@@ -62,7 +69,7 @@ class ClosedConfiguration:
     def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
         """S Tᵀ Jᵀ w (…, n_m)"""
         tau = self.joint_torques(link, wrench)
-        return self.on_motors(tau[..., None], self._tree.joint_names)[..., 0]
+        return self.on_motors(tau[..., None], self._names)[..., 0]
 
     def state(
         self, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]

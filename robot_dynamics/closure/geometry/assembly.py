@@ -13,7 +13,7 @@ from ...mechanism import Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
 from .closer import Closer, corrected
-from .home_search import SAME, HomeSearch, Place
+from .home_search import SAME, Discriminator, HomeSearch
 from .near import Near
 
 TINY = 1e-300
@@ -68,17 +68,17 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     home = closer.mobility.q_home
     closing = HomeSearch(geometry, closer.mobility.row_scale, closer.scale)
     whole = closing.whole
-    place, meant = _place(closer), Near(geometry, closer.scale, closer.size)
+    discriminator, meant = _discriminator(closer), Near(geometry, closer.scale, closer.size)
     passive = [
         i for i, name in enumerate(geometry.names) if name in given and i >= geometry.actuated
     ]
     start = np.array([float(given.get(name, 0.0)) for name in geometry.names])
-    found = closing.from_anywhere(home, np.arange(n) >= geometry.actuated, tries, place)
+    found = closing.from_anywhere(home, np.arange(n) >= geometry.actuated, tries, discriminator)
     modes: list[AssemblyMode] = []
-    at_home = place(home)
+    at_home = discriminator(home)
     for q in [home, *found]:
         far = whole.distance(q, home) if modes else 0.0
-        if modes and np.max(abs(place(q) - at_home), initial=0.0) <= SAME:
+        if modes and np.max(abs(discriminator(q) - at_home), initial=0.0) <= SAME:
             continue
         condition = float(closer.state(q).condition)
         if not modes or condition <= SINGULAR:
@@ -110,7 +110,7 @@ def undecided(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> tuple[int,
     return tuple(alike) if len(alike) > 1 else ()
 
 
-def _place(closer: Closer) -> Place:
+def _discriminator(closer: Closer) -> Discriminator:
     """A function of q_r whose values differ if and only if two configurations look different.
 
     It gives the origins of links, centres of mass, inertias and the ends of loops in space. A rod
@@ -121,7 +121,7 @@ def _place(closer: Closer) -> Place:
     bodies = standard_form(replace(mechanism, loops=(), platform=None))
     ends = [side for loop in closure.loops for side in (loop.predecessor, loop.successor)]
 
-    def place(q: Floats) -> Floats:
+    def discriminator(q: Floats) -> Floats:
         frames = poses(bodies, q[geometry.back])
         seen = [(frames[end.link] @ end.pose).translation for end in ends]
         for link in bodies.links:
@@ -137,4 +137,4 @@ def _place(closer: Closer) -> Place:
             seen.append(geometry.platform_pose(q).ravel())
         return np.concatenate([np.asarray(each, dtype=float) for each in seen])
 
-    return place
+    return discriminator

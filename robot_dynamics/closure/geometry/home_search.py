@@ -59,7 +59,7 @@ STUCK = 1e8
 """Damping beyond which no step reduces the error"""
 
 
-Place = Callable[[Floats], Floats]
+Discriminator = Callable[[Floats], Floats]
 """From q_r (n,) to numbers, cosines or m, that distinguish poses"""
 
 
@@ -117,11 +117,11 @@ class Part:
             return np.asarray(J[:, columns])
 
         which = (tuple(loop.name for loop in closure.loops), columns)
-        place = geometry.compiled("part", everywhere, (m + 9 * w,), which)
+        compiled = geometry.compiled("part", everywhere, (m + 9 * w,), which)
         slope = geometry.compiled("part_slopes", slopes, (m, len(columns)), which)
 
         def error(q: Floats) -> Floats:
-            found = place(q)
+            found = compiled(q)
             e = found[:m]
             # for a small rotation vector ρ the cosines are -ρ
             e[rows] = [-x for R in found[m:].reshape(w, 3, 3) for x in rotation_vector(R)]
@@ -171,7 +171,11 @@ class Part:
         return q if np.max(abs(e), initial=0.0) <= LEFT_OPEN else None
 
     def from_anywhere(
-        self, q: Floats, free: Mask, tries: int | None = None, place: Place | None = None
+        self,
+        q: Floats,
+        free: Mask,
+        tries: int | None = None,
+        discriminator: Discriminator | None = None,
     ) -> list[Floats]:
         """Closures (n_r,) found from q and from seeded poses of its free joints, nearest first."""
         if tries is None:
@@ -179,9 +183,9 @@ class Part:
         moved = self.columns[free[self.columns]]
         generator = np.random.default_rng(0)
         reach = np.where(self.turns, np.pi, 1.0)[moved] * self.column_scale[moved]
-        place = place or self._joints_at
+        distinguish = discriminator or self._joints_at
         found: list[Floats] = []
-        places: list[Floats] = []
+        seen: list[Floats] = []
         for attempt in range(tries + 1):
             # first near q, then everywhere
             share = min(1.0, attempt / (tries / 2))
@@ -191,10 +195,10 @@ class Part:
             if q_r is None:
                 continue
             q_r = self.unwound(q_r, q)
-            here = place(q_r)
-            if not any(np.max(abs(here - other), initial=0.0) <= SAME for other in places):
+            here = distinguish(q_r)
+            if not any(np.max(abs(here - other), initial=0.0) <= SAME for other in seen):
                 found.append(q_r)
-                places.append(here)
+                seen.append(here)
         return sorted(found, key=lambda each: self.distance(each, q))
 
     def rank(self, q: Floats, free: Mask) -> int:
@@ -285,7 +289,7 @@ class HomeSearch:
         q: Floats,
         free: Mask,
         tries: int | None = None,
-        place: Place | None = None,
+        discriminator: Discriminator | None = None,
     ) -> list[Floats]:
         """Closures (n_r,) found from q and from seeded poses of the free joints, nearest first.
 
@@ -293,11 +297,12 @@ class HomeSearch:
             q: (n_r,) the configuration to start from.
             free: (n_r,) which joints may move.
             tries: number of poses to start from, for each part; None: see `TRIES`.
-            place: closures for which it gives equal values are the same; None: joints are compared.
+            discriminator: closures for which it gives equal values are the same; None: joints are
+                compared.
         """
         found = [q]
         for part in self.parts:
-            its = part.from_anywhere(q, free, tries, place)
+            its = part.from_anywhere(q, free, tries, discriminator)
             both = [_with(one, part.columns, other) for one in found for other in its]
             # squared distances add up, so combinations that are far now remain far
             found = sorted(both, key=lambda each: self.whole.distance(each, q))[:MOST_FOUND]
