@@ -15,19 +15,11 @@ class Signature(NamedTuple):
     """Each entry is a length, or the name of a vector that has this length"""
 
     def sizes(self, lengths: Mapping[str, int]) -> tuple[int, ...]:
-        """The lengths of the arguments.
-
-        Args:
-            lengths: the length of each vector by name.
-        """
+        """The lengths of the arguments, given the length of each vector by name."""
         return tuple(lengths[name] for name in self.arguments)
 
     def shape(self, lengths: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape of the result.
-
-        Args:
-            lengths: the length of each vector by name.
-        """
+        """The shape of the result, given the length of each vector by name."""
         return tuple(x if isinstance(x, int) else lengths[x] for x in self.result)
 
 

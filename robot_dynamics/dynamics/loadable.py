@@ -34,27 +34,12 @@ class Loadable(Generic[F]):
     """The parameters of a mechanism of the same geometry"""
 
     def parameters(self, links: Iterable[str]) -> Parameters:
-        """The parameters as a function of gravity and payloads.
-
-        Args:
-            links: the names of the links that may carry a payload.
-
-        Raises:
-            InputError: see `Parameters.of`.
-        """
+        """The parameters as a function of gravity and of payloads on these links."""
         return Parameters.of(self.mechanism, self.values, links)
 
 
 def loadable(mechanism: Mechanism, options: Options) -> Loadable[OpenChain]:
-    """A robot without loops.
-
-    Args:
-        mechanism: the robot.
-        options: the formulation, the rotor model and the terms.
-
-    Raises:
-        InputError: an unknown formulation, rotor model or term.
-    """
+    """The equations of a robot without loops; `options` are those of `InverseDynamics`."""
     chain = OpenChain(mechanism, options)
     return Loadable(mechanism, chain, chain.described, lambda robot: chain.over(robot).parameters)
 
@@ -62,16 +47,7 @@ def loadable(mechanism: Mechanism, options: Options) -> Loadable[OpenChain]:
 def loadable_model(
     mechanism: Mechanism, options: Options, model: ClosedModel
 ) -> Loadable[ModelFunctions]:
-    """A robot with loops.
-
-    Args:
-        mechanism: the robot.
-        options: the formulation, the rotor model and the terms.
-        model: of the same geometry, with other options.
-
-    Raises:
-        InputError: an unknown formulation, rotor model or term.
-    """
+    """The equations of a robot with loops, given a model of the same geometry, with any options."""
 
     def parts(robot: Mechanism) -> Subsystems:
         return Subsystems.of(model.geometry.over(robot), *options.of_equations)

@@ -8,7 +8,7 @@ straight-line programs, which then run over the library's scalars: there is no s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any, cast
@@ -104,14 +104,7 @@ def functions(
             raise wrong(InputError, "arguments", ", ".join(sorted(taken)), "none, with loops")
         if not is_whole(strides) or strides < 1:
             raise wrong(InputError, "strides", strides, "a whole number, at least 1")
-        chain = ClosedChain(
-            mechanism,
-            formulation,
-            rotors=rotors,
-            terms=options.terms,
-            friction_smoothing=friction_smoothing,
-            backend="python",
-        )
+        chain = ClosedChain(mechanism, **asdict(replace(options, backend="python")))
         return ClosedFunctions(chain.mechanism, backend, made, (), chain, strides)
     made.chain(mechanism)  # refuses what `InverseDynamics` refuses
     return Functions(mechanism, backend, made, tuple(a for a in ARGUMENTS if a in taken))

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -161,16 +160,6 @@ class ClosedChain:
             lambda kernel, chain: kernel.over(chain.tree),
         )
 
-    def taken_apart(self, mechanism: Mechanism, terms: Iterable[str] | None = None) -> Subsystems:
-        """The legs and platform of a mechanism, with this model's options.
-
-        Args:
-            mechanism: of the same geometry.
-            terms: terms to use instead of this model's; None: the same.
-        """
-        options = self._options if terms is None else replace(self._options, terms=tuple(terms))
-        return Subsystems.of(self.model.geometry.over(mechanism), *options.of_equations)
-
     # --- pickling and copying: kernels are rebuilt, or shared if they never change -----------
 
     def __getstate__(self) -> dict[str, Any]:
@@ -197,11 +186,7 @@ class ClosedChain:
         return other
 
     def share_lock(self, lock: AbstractContextManager[Any]) -> None:
-        """Use another lock than its own.
-
-        Args:
-            lock: one that the same thread may acquire repeatedly.
-        """
+        """Use another reentrant lock than its own."""
         self.lock = lock
 
     # --- properties -------------------------------------------------------------------------
@@ -350,19 +335,6 @@ class ClosedChain:
 
     # --- dynamics ---------------------------------------------------------------------------
 
-    def __call__(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None = None
-    ) -> Floats:
-        """The torques (…, n_m), N·m or N; the same as `torques`.
-
-        Args:
-            q, qd, qdd, wrench: as in `torques`.
-
-        Raises:
-            ClosureError, InputError: see `torques`.
-        """
-        return self.torques(q, qd, qdd, wrench)
-
     def torques(
         self,
         q: ArrayLike,
@@ -396,6 +368,8 @@ class ClosedChain:
         tau, q_r = self._carefully(q, qd, qdd)
         return put(out, tau if wrench is None else tau - self._wrench_torques(q_r, wrench))
 
+    __call__ = torques
+
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
         """(the torques (…, n_m), all joints q_r (…, n_r)), with the loops closed only once.
 
@@ -412,16 +386,7 @@ class ClosedChain:
     def torques_and_configuration(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
     ) -> tuple[Floats, ClosedConfiguration]:
-        """`solved`, with the robot at that configuration.
-
-        Args:
-            q: (…, k) positions in the order of `joint_names`, rad or m.
-            qd: (…, k) rates, rad/s or m/s.
-            qdd: (…, k) accelerations, rad/s² or m/s².
-
-        Raises:
-            ClosureError, InputError: see `torques`.
-        """
+        """`solved`, with the robot at that configuration."""
         tau, q_r = self.solved(q, qd, qdd)
         return tau, self.at_configuration(q_r)
 
@@ -592,69 +557,28 @@ class ClosedChain:
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
     ) -> Floats:
-        """The regressor Y = S Tᵀ Y_tree (…, n_m, p) of the standard parameters.
-
-        Args:
-            q: (…, k) positions in the order of `joint_names`, rad or m.
-            qd: (…, k) rates, rad/s or m/s.
-            qdd: (…, k) accelerations, rad/s² or m/s².
-            out: an array of the result's shape to write to; None: a new one.
-
-        Raises:
-            ClosureError, InputError: see `torques`.
-        """
+        """As `InverseDynamics.regressor`: S Tᵀ Y_tree (…, n_m, p)."""
         with self.lock:
             kernel = self._regressor.of(self)
             return put(out, kernel.projected(self.at(q, regular=True), qd, qdd))
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """The kinetic energy (…,), J, of links, rotors and platform.
-
-        Args:
-            q: (…, k) positions in the order of `joint_names`, rad or m.
-            qd: (…, k) rates, rad/s or m/s.
-
-        Raises:
-            ClosureError, InputError: see `forward_kinematics`.
-        """
+        """As `InverseDynamics.kinetic_energy`: (…,), J."""
         with self.lock:
             return self.at(q).kinetic_energy(qd)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
-        """The potential energy (…,), J, relative to all centres of mass at the base's origin.
-
-        Args:
-            q: (…, k) positions in the order of `joint_names`, rad or m.
-
-        Raises:
-            ClosureError, InputError: see `forward_kinematics`.
-        """
+        """As `InverseDynamics.potential_energy`: (…,), J."""
         with self.lock:
             return self.at(q).potential_energy()
 
     def pose(self, q: ArrayLike, link: str) -> Floats:
-        """The pose (…, 4, 4) of a link's frame in the base frame.
-
-        Args:
-            q: (…, k) positions in the order of `joint_names`, rad or m.
-            link: name of any link.
-
-        Raises:
-            ClosureError, InputError: see `forward_kinematics`.
-        """
+        """As `InverseDynamics.pose`: (…, 4, 4)."""
         with self.lock:
             return self.at(q).pose(link)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
-        """The Jacobian J T (…, 6, k) of the origin of a link's frame, on base axes.
-
-        Args:
-            q: (…, k) positions in the order of `joint_names`, rad or m.
-            link: name of any link.
-
-        Raises:
-            ClosureError, InputError: see `forward_kinematics`.
-        """
+        """As `InverseDynamics.jacobian`: J T (…, 6, k)."""
         with self.lock:
             return self.at(q).jacobian(link)
 
@@ -839,21 +763,15 @@ class ClosedChain:
             InputError: a body whose centre of mass is off the axis of a link that spins freely.
         """
         check_spins(mechanism, self.closer.size)
-        kernels = self._kernels.over(self.taken_apart(mechanism))
+        geometry = self.model.geometry.over(mechanism)
+        kernels = self._kernels.over(Subsystems.of(geometry, *self._options.of_equations))
         with self.lock:
             # in one assignment, as other threads may be computing torques
             self._continuation.kernels = kernels
             self._tree, self._regressor = self._tree.after(), self._regressor.after()
 
     def over(self, mechanism: Mechanism) -> ClosedChain:
-        """Itself after `update`.
-
-        Args:
-            mechanism: as in `update`.
-
-        Raises:
-            InputError: as in `update`.
-        """
+        """Itself after `update`."""
         self.update(mechanism)
         return self
 
