@@ -41,7 +41,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Parameters:
+class KernelParameters:
     """One vector of parameters."""
 
     described: tuple[float, ...]
@@ -54,7 +54,7 @@ class Parameters:
     @classmethod
     def of(
         cls, mechanism: Mechanism, values: Callable[[Mechanism], Floats], links: Iterable[str]
-    ) -> Parameters:
+    ) -> KernelParameters:
         """The parameters of a mechanism.
 
         Args:
@@ -115,7 +115,7 @@ def _load(
     link: str,
     described: Floats,
 ) -> Load:
-    """How the parameters depend on a payload on a link; see `Parameters.of`.
+    """How the parameters depend on a payload on a link; see `KernelParameters.of`.
 
     Args:
         mechanism, values: as there.

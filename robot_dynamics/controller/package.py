@@ -29,7 +29,7 @@ from ..dynamics.export import (
 from ..errors import InputError, wrong
 from ..formulations.terms import RIGID, TERMS
 from ..version import version
-from .programs import READ, Kernel, Programs, Request, programs
+from .programs import READ, CFunction, Programs, Request, programs
 from .table import read_table, table
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -235,7 +235,7 @@ def _context(request: Request, found: Programs, links: Sequence[str]) -> dict[st
     }
 
 
-def _kinds(kernels: dict[str, Kernel], prefix: str) -> dict[str, Any]:
+def _kinds(kernels: dict[str, CFunction], prefix: str) -> dict[str, Any]:
     """A model's kernels by what they compute; None for one whose result is zero."""
     names = ("rigid", "closing", "friction", "friction_smoothed")
     terms = [(term, kernels[prefix + term]) for term in RIGID if prefix + term in kernels]
@@ -284,7 +284,7 @@ def _number(x: float) -> str:
     return repr(float(x))
 
 
-def _functions(kernel: Kernel) -> str:
+def _functions(kernel: CFunction) -> str:
     """The source of a kernel's C functions; the last one is `name(arguments…, out)`."""
     code, name = kernel.code, kernel.name
     arguments = ", ".join(f"const double *{each}" for each in kernel.arguments)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..chains.kernel_parameters import Parameters
+from ..chains.kernel_parameters import KernelParameters
 from ..closure import ClosedChain
 from ..closure.dynamics.continuation import FARTHEST, SHORT_STRIDE, SHORTEST_STRIDE
 from ..codegen.c_code import C99, CCode
@@ -32,7 +32,7 @@ SMOOTHING = (("smoothing", 1),)
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CFunction:
     """One C function: `name(arguments…, out)`."""
 
     name: str
@@ -58,7 +58,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Closure:
+class ClosureNumbers:
     """The numbers that a robot with loops needs in addition to its kernels."""
 
     memory: tuple[float, ...]
@@ -82,12 +82,12 @@ class Programs:
     """The order of q, qd, qdd"""
     motors: tuple[str, ...]
     """The order of the torques"""
-    kernels: dict[str, Kernel]
-    parameters: tuple[Parameters, ...]
-    closure: Closure | None = None
+    kernels: dict[str, CFunction]
+    parameters: tuple[KernelParameters, ...]
+    closure: ClosureNumbers | None = None
     sensed: tuple[str, ...] = ()
     """The passive joints with a sensor"""
-    reading: Closure | None = None
+    reading: ClosureNumbers | None = None
     """The numbers for the model of readings [q_a; q_s], whose kernels' names begin with `READ`"""
 
 
@@ -130,11 +130,11 @@ class _Collected:
     """Collects kernels by name, and the different vectors of parameters."""
 
     def __init__(self) -> None:
-        self.kernels: dict[str, Kernel] = {}
-        self.parameters: list[Parameters] = []
-        self._of_form: dict[tuple[bool, ...], Parameters] = {}
+        self.kernels: dict[str, CFunction] = {}
+        self.parameters: list[KernelParameters] = []
+        self._of_form: dict[tuple[bool, ...], KernelParameters] = {}
 
-    def form(self, robot: Loadable[Any], links: Iterable[str], *more: bool) -> Parameters:
+    def form(self, robot: Loadable[Any], links: Iterable[str], *more: bool) -> KernelParameters:
         """The parameters for a form of the equations, made once: whether the rotors are on separate
         links, and what else distinguishes the form."""
         form = (robot.equations.rotors is not None, *more)
@@ -146,7 +146,7 @@ class _Collected:
         self,
         name: str,
         arguments: Sequence[tuple[str, int]],
-        parameters: Parameters,
+        parameters: KernelParameters,
         function: Callable[..., Array],
     ) -> None:
         """Record a function of these vectors and the parameters.
@@ -163,7 +163,7 @@ class _Collected:
         program = record(lambda *vectors: np.ravel(function(*vectors)), sizes)
         place = self.parameters.index(parameters)
         names = tuple(name for name, _ in arguments)
-        kernel = Kernel(name, (*names, "p"), program, place)
+        kernel = CFunction(name, (*names, "p"), program, place)
         if name.endswith("rigid") or not kernel.does_nothing:
             self.kernels[name] = kernel
 
@@ -275,12 +275,12 @@ def _add_closed_chain(
     _add_all(add, mechanism)
 
 
-def _closure(chain: ClosedChain) -> Closure:
+def _closure(chain: ClosedChain) -> ClosureNumbers:
     model, home = chain.model, chain.home
     k = model.known
     T = home.T_q if chain.sensed else home.T
     memory = model.memory(home.q_r, T[k:], float(home.assembly_mode))
-    return Closure(
+    return ClosureNumbers(
         _floats(memory),
         _floats(model.closure.column_scale[:k]),
         SHORT_STRIDE,

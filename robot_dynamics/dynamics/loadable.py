@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ..chains.kernel_parameters import Parameters
+from ..chains.kernel_parameters import KernelParameters
 from ..chains.open_chain import OpenChain
 from ..closure import Subsystems
 from ..closure.dynamics.control_model import ClosedModel
@@ -33,9 +33,9 @@ class Loadable(Generic[F]):
     values: Callable[[Mechanism], Floats]
     """The parameters of a mechanism of the same geometry"""
 
-    def parameters(self, links: Iterable[str]) -> Parameters:
+    def parameters(self, links: Iterable[str]) -> KernelParameters:
         """The parameters as a function of gravity and of payloads on these links."""
-        return Parameters.of(self.mechanism, self.values, links)
+        return KernelParameters.of(self.mechanism, self.values, links)
 
 
 def loadable(mechanism: Mechanism, options: Options) -> Loadable[OpenChain]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, wrong
-from .library import Closure, Definition
+from .library import Definition, PassiveJoints
 
 
 def function(
@@ -81,7 +81,7 @@ def repeated(n: int, f: Callable[[Any, Any], Any], x: Any) -> Any:
 
 def closing(
     definition: Definition,
-    closure: Closure,
+    closure: PassiveJoints,
     of: Callable[[Definition], Callable[..., Any]],
     library: Any,
     *,

@@ -9,7 +9,7 @@ from typing import Any
 import casadi
 
 from ..codegen.recorder import FUNCTIONS
-from .library import Closure, Definition
+from .library import Definition, PassiveJoints
 
 _FUNCTIONS = {name: getattr(casadi, name) for name in FUNCTIONS}
 
@@ -33,7 +33,7 @@ def function(definition: Definition) -> Any:
     return casadi.Function(definition.name, vectors, results, list(definition.arguments), names)
 
 
-def closing(definition: Definition, closure: Closure) -> Any:
+def closing(definition: Definition, closure: PassiveJoints) -> Any:
     """A program whose first vector is all joints, as a `casadi.Function` of q (k,) that closes the
     loops itself."""
     k, doubt, size = closure.known, closure.doubt, len(closure.start)

@@ -14,7 +14,7 @@ import cupy
 
 from ..codegen.cuda_code import NAME
 from . import launched
-from .library import Closure, Definition
+from .library import Definition, PassiveJoints
 
 THREADS = 128
 """Threads per block. A program keeps many values: larger blocks would not run more threads at
@@ -26,7 +26,7 @@ def function(definition: Definition) -> Callable[..., Any]:
     return launched.function(definition, cupy, _kernel)
 
 
-def closing(definition: Definition, closure: Closure) -> Callable[..., Any]:
+def closing(definition: Definition, closure: PassiveJoints) -> Callable[..., Any]:
     """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
     loops itself."""
     return launched.closing(definition, closure, cupy, _kernel)

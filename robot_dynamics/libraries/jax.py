@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from ..codegen.recorder import FUNCTIONS
 from . import arrays
-from .library import Closure, Definition
+from .library import Definition, PassiveJoints
 
 _FUNCTIONS = {name: getattr(jnp, "arctan" if name == "atan" else name) for name in FUNCTIONS}
 
@@ -27,7 +27,7 @@ def function(definition: Definition) -> Callable[..., Any]:
     )
 
 
-def closing(definition: Definition, closure: Closure) -> Callable[..., Any]:
+def closing(definition: Definition, closure: PassiveJoints) -> Callable[..., Any]:
     """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
     loops itself."""
     return arrays.closing(

@@ -11,7 +11,7 @@ from numpy import broadcast_shapes
 
 from ..codegen.cuda_code import source
 from . import arrays
-from .library import Closure, Definition
+from .library import Definition, PassiveJoints
 
 Launch = Callable[[Sequence[Any], Any, int], None]
 """(vectors, out, count) → out is filled"""
@@ -47,7 +47,7 @@ def function(
 
 
 def closing(
-    definition: Definition, closure: Closure, numpy: Any, kernel_of: Callable[[str], Launch]
+    definition: Definition, closure: PassiveJoints, numpy: Any, kernel_of: Callable[[str], Launch]
 ) -> Callable[..., Any]:
     """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
     loops itself, with one launch for each stride and three more.

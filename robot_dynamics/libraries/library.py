@@ -39,7 +39,7 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Closure:
+class PassiveJoints:
     """Programs by which the other joints u follow the motors' coordinates q (k,).
 
     u is followed from home to q in strides that become shorter, and each stride reports whether it
@@ -88,7 +88,7 @@ class Closure:
 class Library(Protocol):
     """A module that provides programs as functions of one library's arrays."""
 
-    def closing(self, definition: Definition, closure: Closure) -> Callable[..., Any]:
+    def closing(self, definition: Definition, closure: PassiveJoints) -> Callable[..., Any]:
         """A program whose first vector is all joints [q; u], as a function of q (k,)."""
 
     def function(self, definition: Definition) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import floating
 from ..scalar import Array, Floats, is_whole
-from .library import Closure, Definition, Library
+from .library import Definition, Library, PassiveJoints
 from .models import Choices, Closed, Described, Linear
 
 LIBRARIES = {"casadi": "casadi", "jax": "jax", "torch": "torch", "cupy": "cupy-cuda12x"}
@@ -312,12 +312,12 @@ class ClosedFunctions(Functions):
         return self._equations
 
     @cached_property
-    def _closure(self) -> Closure:
+    def _closure(self) -> PassiveJoints:
         chain, model = self.chain, self.chain.model
         k, n, size = model.known, len(chain.coordinate_names), model.memory_size
         followed = record(model.followed, [k, size])
         improved = record(model.improved, [k, n - k])
-        return Closure(
+        return PassiveJoints(
             Definition("followed", ("q", "memory"), (("after", (size,)),), followed),
             Definition("improved", ("q", "u"), (("better", (n - k,)),), improved),
             np.asarray(model.begun(chain.home.q_r), dtype=float),

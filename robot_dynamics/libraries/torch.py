@@ -10,7 +10,7 @@ import torch
 
 from ..codegen.recorder import FUNCTIONS
 from . import arrays
-from .library import Closure, Definition
+from .library import Definition, PassiveJoints
 
 _FUNCTIONS = {name: getattr(torch, name) for name in FUNCTIONS}
 
@@ -26,7 +26,7 @@ def function(definition: Definition) -> Callable[..., Any]:
     return arrays.function(definition, torch, _FUNCTIONS, _broadcast)
 
 
-def closing(definition: Definition, closure: Closure) -> Callable[..., Any]:
+def closing(definition: Definition, closure: PassiveJoints) -> Callable[..., Any]:
     """A program whose first vector is all joints, as a function of tensors q (…, k) that closes the
     loops itself."""
     return arrays.closing(

@@ -17,7 +17,7 @@ from ...outputs import finite
 from ...scalar import is_zero
 from ...version import version
 from ..report_page import THEME
-from .programs import FORMULATION, Choices, programs
+from .programs import FORMULATION, programs
 from .scene import scene
 
 SCRIPTS = ("robot.js", "view.js", "page.js")
@@ -71,7 +71,7 @@ def page(
     dynamics = InverseDynamics(mechanism, rotors=rotors, sensed=sensed, backend="python")
     mechanism = dynamics.mechanism
     load = _load(mechanism)
-    texts = programs(dynamics, Choices(rotors, load))
+    texts = programs(dynamics, rotors, load)
     data = _data(dynamics, load) | {
         "rotors": rotors,
         "formulation": FORMULATION,

@@ -9,7 +9,7 @@ the origin of one link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,67 +40,47 @@ LARGEST = 150_000
 out"""
 
 
-@dataclass(frozen=True)
-class Choices:
-    """How the programs are made."""
+def programs(dynamics: InverseDynamics, rotors: str, load: str) -> dict[str, str]:
+    """The programs of a robot by name.
 
-    rotors: str
-    load: str
-    """The link that carries the payload"""
-    formulation: str = FORMULATION
-
-    @property
-    def carriers(self) -> tuple[str, ...]:
-        """The link that carries the payload, unless the parameters are not linear in its mass."""
-        return (self.load,) if self.formulation == FORMULATION else ()
-
-
-def programs(dynamics: InverseDynamics, choices: Choices) -> dict[str, str]:
-    """The programs of a robot by name."""
-    mechanism = dynamics.mechanism
-    closed = dynamics.closed
+    Args:
+        dynamics: the robot.
+        rotors: the rotor model.
+        load: the link that carries the payload.
+    """
+    mechanism, closed = dynamics.mechanism, dynamics.closed
+    options, model = Options(FORMULATION, rotors), None if closed is None else closed.model
     found = {"poses": _poses(mechanism)}
-    tree = mechanism
-    if closed is not None:
-        found |= _of_closed_chain(closed, mechanism, choices)
-        tree = replace(mechanism, loops=(), actuated=(), driving=(), sensed=(), platform=None)
-    weighed = _Weighed(tree, choices, TERMS)
+    tree, whole = mechanism, _Weighed(mechanism, options, load, model)
     if closed is None:
         names = ("torques", "mass_matrix", "gravity", "bias")
-        found |= {name: weighed.program(name) for name in names}
-    found |= {f"of_{term}": _torques(dynamics, choices, [term]) for term in TERMS}
-    found |= _others(dynamics, choices)
-    found["potential"] = _potential(tree, choices.rotors)
-    found["kinetic"] = weighed.program("kinetic_energy")
+        found |= {name: whole.program(name) for name in names}
+    else:
+        found |= _of_closed_chain(closed, whole)
+        tree = replace(mechanism, loops=(), actuated=(), driving=(), sensed=(), platform=None)
+    for name, way in _ways(mechanism, options).items():
+        text = _Weighed(mechanism, way, load, model).program("torques")
+        if way.terms != TERMS or len(text) <= LARGEST:
+            found[name] = text
+    found["potential"] = _potential(tree, rotors)
+    found["kinetic"] = _Weighed(tree, options, load).program("kinetic_energy")
     return found
 
 
-def _others(dynamics: InverseDynamics, choices: Choices) -> dict[str, str]:
-    """`torques` for each other formulation, without a payload, and each other rotor model."""
-    mechanism = dynamics.mechanism
+def _ways(mechanism: Mechanism, options: Options) -> dict[str, Options]:
+    """The options of further programs for the torques: of each term, by each other formulation
+    (without a payload), and with each other rotor model."""
     bodies = len(mechanism.links) + len(mechanism.rotors)
-    ways = {
-        f"formulation_{name}": replace(choices, formulation=name)
+    ways = {f"of_{term}": replace(options, terms=(term,)) for term in TERMS}
+    ways |= {
+        f"formulation_{name}": replace(options, formulation=name)
         for name in FORMULATIONS
-        if name != choices.formulation and (name != "lagrange_euler" or bodies <= MOST_BODIES)
+        if name != options.formulation and (name != "lagrange_euler" or bodies <= MOST_BODIES)
     }
     if any(not rotor.inertial.is_nothing for rotor in mechanism.rotors):
-        ways |= {
-            f"rotors_{name}": replace(choices, rotors=name)
-            for name in ROTOR_MODELS
-            if name != choices.rotors
-        }
-    found = {}
-    for name, way in ways.items():
-        if len(text := _torques(dynamics, way, TERMS)) <= LARGEST:
-            found[name] = text
-    return found
-
-
-def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str]) -> str:
-    """The motors' torques as a function of the configuration, q̇ and q̈."""
-    model = None if dynamics.closed is None else dynamics.closed.model
-    return _Weighed(dynamics.mechanism, choices, terms, model).program("torques")
+        others = (name for name in ROTOR_MODELS if name != options.rotors)
+        ways |= {f"rotors_{name}": replace(options, rotors=name) for name in others}
+    return ways
 
 
 # --- programs with gravity and payload as arguments ---------------------------------------------
@@ -111,26 +91,21 @@ class _Weighed:
 
     Args:
         mechanism: the robot.
-        choices: of the programs.
-        terms: the terms of the torques.
+        options: the formulation, the rotor model and the terms of the torques.
+        load: the link that carries the payload, if the parameters are linear in its mass.
         model: of the robot, if it has loops.
     """
 
     def __init__(
-        self,
-        mechanism: Mechanism,
-        choices: Choices,
-        terms: Iterable[str],
-        model: ClosedModel | None = None,
+        self, mechanism: Mechanism, options: Options, load: str, model: ClosedModel | None = None
     ):
-        options = Options(choices.formulation, choices.rotors, tuple(terms))
         robot: Loadable[Any] = (
             loadable(mechanism, options)
             if model is None
             else loadable_model(mechanism, options, model)
         )
         self._functions = robot.functions
-        self._p = robot.parameters(choices.carriers)
+        self._p = robot.parameters([load] if options.formulation == FORMULATION else [])
 
     def program(self, name: str) -> str:
         """The program of a function of `OpenChain` or `ClosedModel`."""
@@ -145,8 +120,7 @@ class _Weighed:
         return _printed(equations, function.sizes)
 
 
-def _of_closed_chain(closed: ClosedChain, mechanism: Mechanism, choices: Choices) -> dict[str, str]:
-    weighed = _Weighed(mechanism, choices, TERMS, closed.model)
+def _of_closed_chain(closed: ClosedChain, weighed: _Weighed) -> dict[str, str]:
     names = ["closing", "torques", "gravity", "mass_matrix", "coriolis_column", "motion"]
     if closed.sensed:
         # readings may be inconsistent: first follow the motors
