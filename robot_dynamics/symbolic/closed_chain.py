@@ -63,7 +63,8 @@ def derive(
     progress("torques")
     torques = _add_torques(loops, marks, friction, terms)
     matrices, letters = loops.list.matrices, loops.list.letters
-    public = [torques, *(letters[name] for name in ("T", "D", "C", "G"))]
+    names = ("J_R", "dJ_R", "T", "dT", "D", "C", "G")
+    public = [torques, *(letters[name] for name in names if name in letters)]
     shown = (*matrices.values(), torques, *(value for _, value in loops.list.assignments))
     used = {x for each in shown for x in each.free_symbols}
     return ClosedSymbolicModel(

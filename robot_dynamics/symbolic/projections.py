@@ -44,7 +44,7 @@ BESIDE = 0.05
 """rad or m: distance from home of another configuration at which rows must be independent, too"""
 LATER = 1e-3
 """Weight of rows and joints that are used only if others do not suffice"""
-FRAME = 40
+FRAME = 24
 """Largest number of terms of an entry of a link's frame that has no name"""
 
 
