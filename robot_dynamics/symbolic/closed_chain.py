@@ -64,8 +64,8 @@ def derive(
     torques = _add_torques(loops, marks, friction, terms)
     matrices, letters = loops.list.matrices, loops.list.letters
     names = ("J_R", "dJ_R", "T", "dT", "D", "C", "G")
-    public = [torques, *(letters[name] for name in names if name in letters)]
-    shown = (*matrices.values(), torques, *(value for _, value in loops.list.assignments))
+    public = [torques, *(letters[name] for name in names if name in letters), *matrices.values()]
+    shown = [*public, *(value for _, value in loops.list.assignments)]
     used = {x for each in shown for x in each.free_symbols}
     return ClosedSymbolicModel(
         mechanism.name,
@@ -116,10 +116,10 @@ def _add_legs(
     tree, listing = loops.legs.tree, loops.list
     order = [tree.joint_names.index(name) for name in loops.legs.names]
     back = np.argsort(order)
-    states = [tuple(each[i] for i in back) for each in (loops.q, loops.qd, loops.qdd)]
+    q, qd, qdd = (tuple(each[i] for i in back) for each in (loops.q, loops.qd, loops.qdd))
 
     def task(bodies: Mechanism, model: str, which: Iterable[str]) -> Task:
-        return Task(bodies, *states, loops.known, formulation, model, frozenset(which))
+        return Task(bodies, q, qd, qdd, loops.known, formulation, model, frozenset(which))
 
     whole = terms.issuperset(MOTION) or all(x.inertial.is_nothing for x in tree.rotors)
     tasks = {"links": ("q", task(tree, rotors if whole else "none", RIGID))}
@@ -143,11 +143,12 @@ def _add_torques(
     """D, C and G; the torques (n_m, 1)."""
     a, T, dT, listing = loops.a, loops.T, loops.dT, loops.list
     letters, sharing = listing.letters, loops.chain.model.sharing
-    qd, qdd = sympy.Matrix(loops.qd[:a]), sympy.Matrix(loops.qdd[:a])
+    qd, qdd = (array(each[:a]) for each in (loops.qd, loops.qdd))
     for k in range(a, loops.n):
         if loops.qdd[k] in friction.free_symbols:
             # q̈_r = T q̈_a + Ṫ q̇_a
-            listing.define("F_q", loops.qdd[k], (T[k, :] * qdd + dT[k, :] * qd)[0])
+            moved = T[k, :] * sympy.Matrix(qdd) + dT[k, :] * sympy.Matrix(qd)
+            listing.define("F_q", loops.qdd[k], moved[0])
     tau, G = T.T * listing("F_q", friction), T.T * letters["G_q"]
     total, end = {"D": sympy.zeros(a), "C": sympy.zeros(a)}, "_a" if sharing else ""
     for bodies, mark in marks.items():
@@ -162,7 +163,7 @@ def _add_torques(
             for name, each in zip("DC", zip(*of_motors, strict=True), strict=True)
         )
         total = {"D": total["D"] + D, "C": total["C"] + C}
-        qd_b, qdd_b = motion_of(bodies, terms, loops.qd[:a], loops.qdd[:a])
+        qd_b, qdd_b = motion_of(bodies, terms, qd, qdd)
         tau = tau + D * sympy.Matrix(qdd_b) + C * sympy.Matrix(qd_b)
     if len(marks) > 1:
         total = {name: listing(f"{name}{end}", each) for name, each in total.items()}

@@ -28,7 +28,7 @@ def _matrix(name: str) -> Any:
 class ClosedSymbolicModel(Documented):
     """The equations of a robot with loops as in section 4 of [ZCPOM], τ = D q̈ + C q̇ + G + Tᵀ F_q.
 
-    Numbers in parentheses are its equations, which are valid if the loops are closed: Γ(x, q_r) = 0.
+    Numbers in parentheses are its equations, valid if the loops are closed: Γ(x, q_r) = 0.
     If several loops end at the platform, it has coordinates x of its own, and the joints that carry
     it in the description are left out, if they do no work. Its velocity v is ẋ in a plane, and
     [ṗ; ω] in space. Matrices are written in terms of `intermediates`; of a platform in a plane,

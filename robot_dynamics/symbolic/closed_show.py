@@ -115,7 +115,12 @@ SENSED = (
     r"G = T^T (G_q + J_C^T G_x), \quad F_{ext} = T^T J_C^T Q_x, \quad "
     r"J_C = -(J_x^T J_x)^{-1} J_x^T J_q, \quad T_q = 1 \quad (39)",
 )
-
+FROM_SENSED = (
+    "qd_r = T_q [qd_a; qd_s],  T_q = [1, 0; 0, 1; T_p, 0],  T_p: the rows of q_p in T  (9)",
+    r"\dot{q}_r = T_q \begin{bmatrix} \dot{q}_a \\ \dot{q}_s \end{bmatrix}, \quad "
+    r"T_q = \begin{bmatrix} 1 & 0 \\ 0 & 1 \\ T_p & 0 \end{bmatrix}, \quad "
+    r"T_p: \text{ the rows of } q_p \text{ in } T \quad (9)",
+)
 
 WRITTEN = {
     *("frames", "R", "Gamma", "J_x", "J_q", "K", "legs", "D_x", "C_x", "G_x"),
@@ -152,8 +157,9 @@ def document(model: Any, *, steps: bool) -> Document:
         if present and (formula[0] or equations):
             shown = Formula(*formula) if formula[0] else None
             sections.append(Section(title, shown, equations, zeros=True))
-    if len(model.x) == 3 and not model.q_p:
-        sections.append(Section("Model of sensed coordinates", Formula(*SENSED)))
+    if len(model.x) == 3:
+        title = "Rates from sensed coordinates" if model.q_p else "Model of sensed coordinates"
+        sections.append(Section(title, Formula(*(FROM_SENSED if model.q_p else SENSED))))
     torques = [
         Equation(Formula(f"tau[{name}]", rf"\tau_{{{i}}}"), value)
         for i, (name, value) in enumerate(zip(model.actuated_names, model.torques, strict=True), 1)

@@ -199,13 +199,18 @@ def closures(
         array([*qd, *still]),
         lambda quantity, i, value: note(quantity, names[i], value),
     )
-    for loop, held in zip(loops, bare.loops, strict=True):
+    # 1 is the joint that carries the platform in the description
+    for k, (loop, held) in enumerate(zip(loops, bare.loops, strict=True), 1 if legs.free else 2):
         if platform and loop.successor.link in body:
             end = body[loop.successor.link] @ loop.successor.pose
             after: FrameMotion = _PlatformFrame(platform, end, len(q))
         else:
             after = motion.frame(held.successor)
-        yield Closure(loop.type, motion.frame(held.predecessor), after, axes)
+        before = motion.frame(held.predecessor)
+        for frame, mark in ((before, "f"), (after, "e")):
+            frame.rotation = note(f"R_{mark}", k - 1, frame.rotation)
+            frame.point = note(f"p_{mark}", k - 1, frame.point)
+        yield Closure(loop.type, before, after, axes)
 
 
 def _loops(legs: Legs, robot: Mechanism, letters: Letters) -> Iterator[Loop]:

@@ -32,7 +32,7 @@ _ENTRY = re.compile(
     r"(?:b(?P<layer>\d+)_)?(?:D(?P<column>\d+)_|(?P<weight>g)_)?"
     r"(?P<base>[A-Za-z]|"
     + "|".join(GREEK)
-    + r")(?P<rotor>_r)?_(?P<below>[xyz]{1,2}\d+)(?P<more>_*)"
+    + r")(?:_(?P<of>[efr]))?_(?P<below>[xyz]{1,2}\d+)(?P<more>_*)"
 )
 """A name from `entry_names`, with the prefix and suffix that `listed` may add"""
 _MATRIX = re.compile(r"(?P<rate>d?)(?P<base>Gamma|[A-Za-z])(?:_(?P<below>\w+))?")
@@ -165,13 +165,13 @@ def symbol(name: str, dots: str = "") -> str:
 def divided(name: str) -> tuple[str, str, str] | None:
     """(letter, index, superscript) of a name; None for a name that is a word.
 
-    The superscript of an intermediate value is r for rotors, (2) for the second column of D, g for
-    gravity alone, and [2] for the second bodies on the links.
+    The superscript of an intermediate value is r for rotors, e and f for the two frames of a loop,
+    (2) for the second column of D, g for gravity alone, and [2] for the second bodies on the links.
     """
     if found := _PARTS.fullmatch(name):
         return found["base"], found["below"].lstrip("_") + (",0" if found["zero"] else ""), ""
     if found := _ENTRY.fullmatch(name):
-        above = "r" if found["rotor"] else ""
+        above = found["of"] or ""
         above += f"({found['column']})" if found["column"] else found["weight"] or ""
         above += f"[{found['layer']}]" if found["layer"] else ""
         return found["base"], found["below"], above + "'" * len(found["more"])

@@ -95,8 +95,8 @@ class Projections:
 
     def entered(self, letters: sympy.Matrix) -> Array:
         """An array of polynomials for a matrix of letters."""
-        values = [polynomial(self.ring, x, "parameter") if x else 0.0 for x in letters]
-        return array(values).reshape(letters.shape)
+        values = array(polynomial(self.ring, x, "parameter") if x else 0.0 for x in letters)
+        return np.asarray(values.reshape(letters.shape))
 
     def _note(self, quantity: str, body: int, value: Array) -> Array:
         """The value with letters for long entries; see `scalar.Note`."""
