@@ -359,11 +359,12 @@ def _width(tex: str) -> int:
     return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", printed)) + signs
 
 
-def _terms(tex: str) -> list[str]:
-    """The pieces of a sum, each with its sign, cut before + and - outside braces."""
+def _terms(tex: str, brackets: str = "{}") -> list[str]:
+    """The pieces of a sum, each with its sign, cut before + and - outside brackets."""
     terms, depth = [""], 0
-    for piece in re.split(r"( [+-] |[{}])", tex):
-        depth += (piece == "{") - (piece == "}")
+    for piece in re.split(r"( [+-] |[{}()])", tex):
+        if piece in brackets and piece:
+            depth += 1 if piece in "{(" else -1
         if piece in (" + ", " - ") and depth == 0:
             terms.append("")
         terms[-1] += piece
@@ -388,8 +389,12 @@ def _unfolded(term: str) -> str:
 
 
 def broken(head: str, tex: str) -> list[str]:
-    """The equation as lines that fit the page, broken before + and - outside braces."""
-    terms = [piece for term in _terms(tex) for piece in _terms(_unfolded(term))]
+    """The equation as lines that fit the page, broken before + and -: within parentheses only if
+    these are too wide for one line."""
+    terms = []
+    for term in _terms(tex, "{}()"):
+        wide = _width(term) > WIDEST_TEX
+        terms += [x for each in _terms(term) for x in _terms(_unfolded(each))] if wide else [term]
     lines, width = [head + terms[0]], _width(head + terms[0])
     for term in terms[1:]:
         width += _width(term)
