@@ -4,21 +4,23 @@
     python benchmarks/regressor.py [--json OUT]
 
 Both write into an existing array: 20,000 states in one call, or block after block
-into one block's memory, as an identification adds up its normal equations. Then the
-processor time until the regressor of 48 joints is derived and compiled, and its time.
+into one block's memory, as an identification adds up its normal equations. Times are
+processor time, in which other processes do not count. Then the time until the
+regressor of 48 joints is derived and compiled, and its time.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+import time
 from unittest.mock import patch
 
 import numpy as np
 import pinocchio as pin
 from libraries import revolute
 from robots import chain, chain_urdf, states
-from timing import keep, once, parser, per_call
+from timing import keep, parser, per_call
 
 import robot_dynamics as rd
 
@@ -69,10 +71,12 @@ def main() -> None:
     assert abs(ours - theirs).max() < AGREEMENT * abs(theirs).max()
     for _ in range(ROUNDS):  # in turns: what else runs on the machine meets all of them
         for name, function in ways.items():
-            times[name].append(once(function))
+            start = time.thread_time()
+            function()
+            times[name].append(time.thread_time() - start)
     found = {name: float(np.median(each)) / STATES for name, each in times.items()}
-    for name, time in found.items():
-        print(f"{name:35} {time * 1e6:8.3f} µs a state")
+    for name, seconds in found.items():
+        print(f"{name:35} {seconds * 1e6:8.3f} µs a state")
     a, b, c, d = ways
     pairs = {"kept / one call": (a, c), "kept / by blocks": (a, d), "dropped / by blocks": (b, d)}
     ratios = {name: found[a] / found[b] for name, (a, b) in pairs.items()}

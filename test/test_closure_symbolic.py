@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -14,8 +15,10 @@ from robots import CONFIG, relative
 
 import robot_dynamics as rd
 from robot_dynamics.mechanism import Friction
-from robot_dynamics.symbolic import sheet
+from robot_dynamics.symbolic import projections
 from robot_dynamics.symbolic.closed_chain import derive
+from robot_dynamics.symbolic.short import shown
+from robot_dynamics.symbolic.symbolic_parameters import near
 
 SAME = 1e-9
 """Relative: the same numbers through two long ways"""
@@ -165,8 +168,10 @@ def test_text_and_latex_name_every_matrix(rrr):
 
 
 FORMULATIONS = ("lagrange_euler", "newton_euler", "gibbs_appell", "murphy")
-LINES = {"five_bar": (70, 0), "delta": (750, 350), "gough_stewart": (1300, 300)}
-"""Most intermediates, and most without a name"""
+FRAMES = r"Delta|(v|omega|p|R|zeta)(_[ef])?_[xyz]+\d+"
+"""The names of a determinant and of entries of frames"""
+LINES = {"rrr": 220, "five_bar": 70, "delta": 620, "gough_stewart": 1150}
+"""Most intermediates"""
 
 
 @cache
@@ -180,28 +185,34 @@ def listing(model, mechanism, *, seed: int = 0, reach: float = 0.2, **options):
     state"""
     chain = ClosedChain(mechanism, **options)
     rng = np.random.default_rng(seed)
-    a = len(model.qd)
+    a = len(model.qdd)
     q = chain.home.q_r[:a] + rng.uniform(-reach, reach, a)
     qd, qdd = rng.uniform(-1, 1, (2, a))
     state = chain.forward_kinematics(q)
-    known = dict(zip((*model.q, *model.qd, *model.qdd), [*state.q_r, *qd, *qdd], strict=True))
+    # a platform that is free has coordinates of its own in place of the joints that carry it
+    joints = dict(zip(chain.coordinate_names, state.q_r, strict=True))
+    x = model.place(state.platform_pose) if model.x else []
+    entered = [*(joints[name] for name in model.coordinate_names), *x, *qd, *qdd]
+    known = dict(zip((*model.q, *model.x, *model.qd[:a], *model.qdd), entered, strict=True))
     known |= model.parameters
     compute = sympy.lambdify(
         list(known),
-        [model.torques, model.D, model.C, model.g, model.T, model.J, model.closure],
+        [model.torques, model.D, model.C, model.g, model.T, model.J_q, model.closure],
         modules="numpy",
         cse=lambda expressions: (model.intermediates, expressions),
     )
-    torques, D, C, g, T, J, closure = compute(*map(float, known.values()))
+    torques, D, C, g, T, J_q, closure = compute(*map(float, known.values()))
     assert np.abs(closure).max() < 1e-9
-    # the rates that T allows keep the loops closed
-    assert np.abs(J @ T).max() < 1e-12
+    if not model.x:
+        # the rates that T allows keep the loops closed
+        assert np.abs(J_q @ T).max() < 1e-12
+    rows = [chain.coordinate_names.index(name) for name in model.coordinate_names]
     return chain, {
         "torques": (np.ravel(torques), chain(q, qd, qdd)),
         "D": (D, chain.mass_matrix(q)),
         "C": (C, chain.coriolis_matrix(q, qd)),
         "g": (np.ravel(g), chain.gravity(q)),
-        "T": (T, state.T),
+        "T": (T, state.T[rows]),
     }
 
 
@@ -213,18 +224,18 @@ def assert_exact(found):
 
 
 @pytest.mark.parametrize("parameters", ["symbols", "numbers"])
-@pytest.mark.parametrize("name", ["delta", "five_bar"])
+@pytest.mark.parametrize("name", ["rrr", "delta", "five_bar"])
 def test_other_mechanisms_are_listed(name, parameters):
     model = derived(name, "newton_euler", parameters)
     chain, found = listing(model, rd.load(CONFIG / f"{name}.yaml"))
     assert_exact(found)
-    assert f"tau[{len(chain.joint_names)}] = " in model.text()
+    assert "tau = D qdd_a + C qd_a + G + T^T F_q" in model.text()
+    assert f"tau[{chain.joint_names[-1]}] = " in model.document(steps=True).text()
 
 
 @pytest.mark.parametrize(
     ("name", "formulation"),
-    [("five_bar", formulation) for formulation in FORMULATIONS]
-    + [("delta", formulation) for formulation in FORMULATIONS]
+    [(name, formulation) for name in ("rrr", "five_bar", "delta") for formulation in FORMULATIONS]
     + [("gough_stewart", "lagrange_euler"), ("gough_stewart", "newton_euler")],
 )
 def test_lists_are_short_and_exact_by_any_formulation(name, formulation):
@@ -232,9 +243,22 @@ def test_lists_are_short_and_exact_by_any_formulation(name, formulation):
     model = derived(name, formulation)
     _, found = listing(model, rd.load(CONFIG / f"{name}.yaml"), seed=1, reach=reach)
     assert_exact(found)
-    most, unnamed = LINES[name]
-    assert len(model.intermediates) <= most
-    assert sum(str(x)[0] == "v" and str(x)[1:].isdigit() for x, _ in model.intermediates) <= unnamed
+    assert len(model.intermediates) <= LINES[name]
+    # each is an entry of a matrix, a rate, a part of a link's frame, or a determinant
+    entries = {str(x) for x, _ in model.intermediates} - {str(x) for x in model.rates}
+    assert all(x in model.entries or re.fullmatch(FRAMES, x) for x in entries)
+
+
+@pytest.mark.parametrize("name", ["delta", "rrr", "gough_stewart"])
+def test_long_entries_of_frames_have_letters(name, monkeypatch):
+    """As in robots whose frames are turned by arbitrary angles."""
+    monkeypatch.setattr(projections, "FRAME", 1)
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    model = derive(mechanism)
+    quantities = {re.sub(r"_[xyz]+\d+$", "", str(x)) for x, _ in model.others["frames"]}
+    assert {"R", "p", "p_e"} <= quantities
+    assert_exact(listing(model, mechanism, reach=0.02)[1])
+    assert r"p^{e}_{x1}" in model.latex()
 
 
 @pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
@@ -283,7 +307,8 @@ def test_the_legs_friction_has_springs(tmp_path):
 
 def test_intermediates_stand_on_those_before_them_and_each_is_needed():
     model = derived("delta", "newton_euler")
-    known = {*model.q, *model.qd, *model.qdd, *model.parameters}
+    rates = model.qd[: len(model.qdd)]
+    known = {*model.q, *model.x, *rates, *model.qdd, *model.parameters}
     used = set()
     for symbol, value in model.intermediates:
         assert symbol not in known
@@ -301,7 +326,7 @@ def test_angles_that_were_rounded_are_exact_in_symbols_and_said_to_be(tmp_path):
     robot["links"][3]["origin"] = {"xyz": [0.1, 0, 0], "rpy": [1.5708, 0, 0]}
     model = derive(load(robot, tmp_path), "newton_euler")
     assert "1.5708 rad is taken as pi/2" in model.text()
-    assert len(model.intermediates) <= LINES["five_bar"][0]
+    assert len(model.intermediates) <= LINES["five_bar"]
 
 
 def test_listed_equations_are_in_the_letters_of_the_description():
@@ -315,8 +340,8 @@ def test_listed_equations_are_in_the_letters_of_the_description():
     assert numbers <= {*map(sympy.Rational, ("1/2", "1/4", "1", "2", "3", "4")),
                        *map(sympy.Rational, ("-1/2", "-1/4", "-1", "-2", "-4"))}  # fmt: skip
     names = set(map(str, values))
-    # the tree's inertia and its rates, the joints' rates, what the loops make of them
-    assert {"Dr_1_3", "Cr_1_3", "gr_3", "qp1_d", "Delta1", "T_3_1", "dT_3_1", "D_1_2"} <= names
+    # the legs' inertia and its rates, the joints' rates, what the loops make of them
+    assert {"D_q_1_3", "C_q_1_3", "G_q_3", "qp1_d", "B_3_1", "T_3_1", "dT_3_1", "D_1_2"} <= names
     a1, a2, qa1, qp1 = sympy.symbols("a1 a2 qa1 qp1", real=True)
     assert model.J[0, 0] == a1 * sympy.sin(qa1) + a2 * sympy.sin(qa1 + qp1)
 
@@ -347,7 +372,7 @@ def test_names_of_joints_that_mean_something_else_in_formulas_do_no_harm(names, 
     robot = load(renamed(shipped("five_bar"), names), tmp_path)
     model = derive(robot, "newton_euler")
     assert_exact(listing(model, robot)[1])
-    letters = [*model.q, *model.qd, *model.qdd, *model.parameters]
+    letters = [*model.q, *model.qd[: len(model.qdd)], *model.qdd, *model.parameters]
     letters += [symbol for symbol, _ in model.intermediates]
     assert len(set(letters)) == len(letters)
 
@@ -390,7 +415,7 @@ def test_differences_of_short_decimals_are_short():
     ],
 )
 def test_a_constant_is_exact_only_where_rounding_alone_is_in_between(value, expected):
-    found = sheet.shown(sympy.Rational(repr(sheet.near(value))))
+    found = shown(sympy.Rational(repr(near(value))))
     if expected is None:
         assert found.is_Float
         assert float(found) == value

@@ -336,29 +336,29 @@ def test_the_cartesian_robots_kinematics_are_its_pages():
 
 
 def test_a_closed_robots_steps_are_its_numbers():
-    """R_ij and T_ij in the letters of K are J_R and T."""
-    from robot_dynamics.symbolic.closed_chain import derive as derive_closed
-
-    model = derive_closed(rd.load(CONFIG / "rrr.yaml"))
+    """J_R and T in the letters of K."""
+    model = rd.derive(rd.load(CONFIG / "rrr.yaml"))
     document = model.document(steps=True)
     text = document.text()
     for title in (
         "Closures",
         "Jacobian with respect to q_r",
         "T: all joint rates",
-        "T_q: all joint rates",
     ):
         assert title in text
     shown = {each.name.text: each.value for part in document.sections for each in part.equations}
     rng = np.random.default_rng(0)
     K = rng.uniform(-1, 1, (6, 3))
-    at = {sympy.Symbol(f"K_{i + 1}{j + 1}"): K[i, j] for i, j in np.ndindex(6, 3)}
-    at[sympy.Symbol("Delta")] = float(shown["Delta"].subs(at))
-    J_R = np.array([[float(shown[f"R_{i}{j}"].subs(at)) for j in (1, 2, 3)] for i in (1, 2, 3)])
+    at = {sympy.Symbol(f"K_{i + 1}_{j + 1}", real=True): K[i, j] for i, j in np.ndindex(6, 3)}
+    delta = next(symbol for symbol, _ in model.intermediates if str(symbol) == "Delta")
+    at[delta] = float(shown["Delta"].subs(at))
+    J_R = np.array(
+        [[float(shown[f"J_R[{i}][{j}]"].subs(at)) for j in (1, 2, 3)] for i in (1, 2, 3)]
+    )
     assert np.allclose(J_R, np.linalg.inv(K[:3]))
-    at |= {sympy.Symbol(f"R_{i + 1}{j + 1}"): J_R[i, j] for i, j in np.ndindex(3, 3)}
-    T = [[float(sympy.sympify(shown[f"T[{i}][{j}]"]).subs(at)) for j in (1, 2, 3)]
-         for i in (4, 5, 6)]  # fmt: skip
+    letters = np.ndenumerate(J_R)
+    at |= {sympy.Symbol(f"J_R_{i + 1}_{j + 1}", real=True): value for (i, j), value in letters}
+    T = [[float(shown[f"T[{i}][{j}]"].subs(at)) for j in (1, 2, 3)] for i in (4, 5, 6)]
     assert np.allclose(T, K[3:] @ J_R)
     # the paper's letters, and those in words, are set as mathematics
     written = document.latex()

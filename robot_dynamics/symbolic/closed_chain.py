@@ -1,57 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The symbolic equations of a mechanism with loops; (19) is an equation of [ZCPOM].
+"""The equations of motion of a robot with loops in symbols: the legs' and the platform's.
 
-For a planar mechanism whose platform is attached by one hinge, such as the 3RRR, they are written
-in the coordinates of [ZCPOM]: q_r = [q_a; q_s; …] of the legs and x = (x, y, θ_z) of the platform.
-All hinges of the platform are then closures Γ(x, q_r) = 0 in vector form (19), and the matrices are
-complete expressions. For any other mechanism, and if there are more motors than degrees of freedom,
-the equations are written in the q_r of `subsystems`, with a list of intermediates.
+    D = Tᵀ D_q T + J_Rᵀ D_x J_R                                  (40)
+    C = Tᵀ (C_q T + D_q Ṫ) + J_Rᵀ (D_x J̇_R + C_x J_R)
+    G = Tᵀ G_q + J_Rᵀ G_x
+    τ = D q̈_a + C q̇_a + G + Tᵀ F_q
+
+The legs are an open chain, whose D_q, C_q, G_q and friction F_q are derived like those of any
+other. `Projections` has T, J_R and their rates. Redundant motors share the load: τ = S (…).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import reduce
-from operator import add
-from typing import Any
 
 import numpy as np
 import sympy
 
 from ..closure import ClosedChain
 from ..closure.dynamics import platform
-from ..closure.geometry.tree_motion import TreeMotion
-from ..errors import ClosureError
-from ..formulations.equations import TERMS, Equations
-from ..formulations.terms import names_of_terms
-from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
+from ..formulations.equations import TERMS
+from ..formulations.terms import MOTION, RIGID, motion_of, names_of_terms
+from ..mechanism import Mechanism
 from ..mechanism.base_parameters import Moments
-from ..mechanism.transform import standard_form, without_bodies
-from ..scalar import Array, array, is_zero, rotation_to
-from .blocks import adjugate, blocks, determinant
-from .closed_listed import listed_model
-from .closed_model import ListedModel, PaperModel
-from .polynomial import Ring
-from .polynomial_model import layers
-from .short import Writer
-from .simplify import matrix, rational
-from .symbolic_parameters import (
-    Letters,
-    Parameters,
-    plain_names,
-    symbolic_loops,
-    symbolic_mechanism,
-    symbols_of,
-)
+from ..mechanism.transform import without_bodies
+from ..scalar import array
+from .closed_model import ClosedSymbolicModel
+from .derive import friction_of, matrices_of
+from .listing import Listing, needed
+from .projections import Projections
+from .symbolic_parameters import Task, exact_number, symbolic_mechanism
 from .tidy import tidied
-
-PLANE = (0, 1, 5)
-"""The components of [ṗ; ω] that a planar platform has: ẋ, ẏ and ω_z"""
-POSE = ("x", "y", "theta_z")
-"""The symbols of a planar platform's position and angle"""
-_FREE = (" ", "  ", "   ")
-"""The joints by which it moves freely; no name in a description is blank"""
 
 
 def derive(
@@ -63,192 +42,152 @@ def derive(
     terms: Iterable[str] = TERMS,
     simplify: bool = True,
     progress: Callable[[str], None] = lambda _: None,
-) -> PaperModel | ListedModel:
+) -> ClosedSymbolicModel:
     """The equations of motion of a mechanism with loops; arguments as in `robot_dynamics.derive`.
 
     Raises:
         DescriptionError, ClosureError, InputError: see `ClosedChain`.
     """
     mechanism, notes = tidied(mechanism)
-    chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
-    # with its home closed, and joints that do no work held fixed
-    mechanism = chain.mechanism
-    turning = any(law.presliding for *_, law in mechanism.friction_rows())
-    # the paper's friction does not depend on accelerations
-    of_paper = is_planar(mechanism) and not mechanism.driving and not turning
-    taken = plain_names(chain.coordinate_names, POSE if of_paper else ())
-    taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
-    known = Parameters.of(mechanism, parameters == "symbols", [*taken, *POSE])
-    if of_paper:
-        model = _paper_model(
-            mechanism, chain, formulation, known, rotors, terms, simplify, progress
-        )
-        return replace(model, notes=notes)
-    progress(f"{formulation}: {len(chain.coordinate_names)} joints as a list of intermediates")
-    return listed_model(mechanism, formulation, known, rotors, terms, notes)
-
-
-def is_planar(mechanism: Mechanism) -> bool:
-    """Do all joints turn about the base's z axis, with the platform attached by a passive hinge?"""
-    if mechanism.platform is None:
-        return False
-    hinge = mechanism.link(mechanism.platform).joint
-    special = {*mechanism.actuated_names, *mechanism.sensed}
-    free = hinge.turns and hinge.coupling is None and hinge.name not in special
-    carries = any(
-        mechanism.platform in mechanism.path(link.parent) and link.joint.moves
-        for link in mechanism.links
-    )
-    geared = any(
-        rotor.mount == mechanism.platform or hinge.name in dict(rotor.ratios)
-        for rotor in mechanism.rotors
-    )
-    tree = standard_form(mechanism)
-    motion = TreeMotion(tree, tree.coordinates(), np.zeros(len(tree.joint_names)))
-    axes = [*motion.z, *(motion.frame(loop.predecessor).rotation[:, 2] for loop in tree.loops)]
-    upright = all(abs(abs(axis[2]) - 1) < 1e-9 for axis in axes)
-    hinges = all(loop.type == "revolute" for loop in mechanism.loops)
-    turning = all(link.joint.turns for link in mechanism.moving)
-    return free and not carries and not geared and upright and hinges and turning
-
-
-def _floating(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with a platform that moves freely in the plane by the joints `_FREE`; the hinge
-    that attached it becomes another loop."""
-    platform_link = mechanism.link(str(mechanism.platform))
-    hinge = platform_link.joint
-    upright = Pose(rotation_to(hinge.axis))
-    loop = Loop(
-        hinge.name,
-        "revolute",
-        Attachment(platform_link.parent, hinge.origin @ upright),
-        Attachment(platform_link.name, hinge.tail.inverse() @ upright),
-    )
-    x, y, theta_z = _FREE
-    X, Y, Z = (array(row) for row in ([1, 0, 0], [0, 1, 0], [0, 0, 1]))
-    carriages = (
-        Link(x, mechanism.base, Joint(x, "prismatic", axis=X)),
-        Link(y, x, Joint(y, "prismatic", axis=Y)),
-    )
-    free = replace(platform_link, parent=y, joint=Joint(theta_z, "revolute", axis=Z))
-    links = tuple(free if link.name == free.name else link for link in mechanism.links)
-    return replace(mechanism, links=carriages + links, loops=(loop, *mechanism.loops))
-
-
-def _paper_model(
-    mechanism: Mechanism,
-    chain: ClosedChain,
-    formulation: str,
-    known: Parameters,
-    rotors: str,
-    terms: Iterable[str],
-    simplify: bool,
-    progress: Callable[[str], None],
-) -> PaperModel:
-    ring = Ring()
-    letters = Letters(ring, known)
-    model = symbolic_mechanism(symbolic_loops(mechanism, letters), letters, letters.rotation)
-    hinge = mechanism.link(str(mechanism.platform)).joint.name
-    names = tuple(name for name in chain.coordinate_names if name != hinge)
-    plain = plain_names(names, POSE)
-    (q, qd), (x, xd) = ((symbols_of(s), symbols_of(s, "_d")) for s in (plain, POSE))
-    q_r, x_p = (array(ring.letter("coordinate", s) for s in each) for each in (q, x))
-    qd_r, xd_p = (array(ring.letter("rate", s) for s in each) for each in (qd, xd))
-    writer = Writer(ring)
-    write = writer.short if simplify else writer.plain
-
-    progress("closure")
-    tree = standard_form(_floating(without_bodies(model)))
-    S, s = tree.coordinates()
-    order = [tree.joint_names.index(name) for name in (*names, *_FREE)]
-    motion = TreeMotion(tree, (S[:, order], s), array([*q_r, *x_p]))
-    closure, rows = [], []
-    for loop in tree.loops:
-        before, after = motion.frame(loop.predecessor), motion.frame(loop.successor)
-        for axis in (0, 1):
-            # Γ_i = OP + P C_i - OA_i - A_i B_i - B_i C_i, in base axes (19)
-            closure.append(after.point[axis] - before.point[axis])
-            rows.append(after.V[axis] - before.V[axis])
-    J = np.asarray(rows, dtype=object)
-    J_q, J_x = J[:, : len(q)], J[:, len(q) :]
-
-    progress("platform")
-    body, legs = _platform(model)
-    R = motion.frame(Attachment(str(model.platform))).rotation
-    omega = array([0, 0, xd_p[2]])
-    plane = list(PLANE)
-    on_platform = {
-        "D_x": platform.inertia_matrix(body, R)[np.ix_(plane, plane)],
-        "C_x": platform.coriolis_matrix(body, R, omega)[np.ix_(plane, plane)],
-        "G_x": platform.gravity_wrench(body, R, model.gravity)[plane],
-    }
-
-    progress(f"legs by {formulation}")
     terms = frozenset(names_of_terms(terms))
-    equations = [
-        Equations.of(layer, formulation, rotors, terms - {"friction"})
-        for layer in layers(legs, rotors)
-    ]
-    back = [names.index(name) for name in legs.joint_names]
-    forth = [legs.joint_names.index(name) for name in names]
-    q_, qd_ = q_r[back], qd_r[back]
-    on_legs = {
-        "D_q": reduce(add, (x.mass_matrix(q_) for x in equations))[np.ix_(forth, forth)],
-        "C_q": reduce(add, (x.coriolis_matrix(q_, qd_) for x in equations))[np.ix_(forth, forth)],
-        "G_q": reduce(add, (x.gravity(q_) for x in equations))[forth],
-    }
-    progress("writing")
-    parts = {name: matrix(values, write) for name, values in (on_platform | on_legs).items()}
-    progress("Jacobians")
-    of_loops = {"closure": closure, "J_x": J_x, "J_q": J_q}
-    parts |= {name: matrix(values, write) for name, values in of_loops.items()}
-    parts["K"] = _solved(J_q, -J_x, write)
-    with_friction = Equations.of(_tree(symbolic_mechanism(mechanism, known)))
-    friction = with_friction.friction(array(q)[back], array(qd)[back])
-    parts["friction"] = matrix(friction[forth], rational)
-    a, k = len(mechanism.actuated_names), len(mechanism.actuated_names) + len(mechanism.sensed)
-    used = set().union(*(values.free_symbols for values in parts.values()))
-    return PaperModel(
+    chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=terms, backend="python")
+    progress("closures and Jacobians")
+    loops = Projections(chain, parameters == "symbols", simplify)
+    if loops.x:
+        progress("platform")
+        _add_platform(loops)
+    progress(f"legs by {formulation}")
+    marks, friction = _add_legs(loops, formulation, rotors, terms, progress)
+    progress("rates")
+    loops.rates()
+    progress("torques")
+    torques = _add_torques(loops, marks, friction, terms)
+    matrices, letters = loops.list.matrices, loops.list.letters
+    names = ("J_R", "dJ_R", "T", "dT", "D", "C", "G")
+    public = [torques, *(letters[name] for name in names if name in letters), *matrices.values()]
+    shown = [*public, *(value for _, value in loops.list.assignments)]
+    used = {x for each in shown for x in each.free_symbols}
+    return ClosedSymbolicModel(
         mechanism.name,
-        q[:a],
-        q[a:k],
-        q[k:],
-        x,
-        qd,
-        xd,
-        **parts,
-        parameters={symbol: value for symbol, value in known.values.items() if symbol in used},
+        chain.joint_names,
+        loops.legs,
+        loops.q,
+        loops.x,
+        loops.qd,
+        loops.v,
+        loops.qdd[: loops.a],
+        matrices=matrices,
+        torques=torques,
+        intermediates=needed(loops.list.assignments, public),
+        actuated_names=chain.actuated_names,
+        parameters={x: value for x, value in loops.known.values.items() if x in used},
+        notes=notes,
+        entries=loops.list.entries,
+        others=loops.list.others,
     )
 
 
-def _tree(mechanism: Mechanism) -> Mechanism:
-    """The legs alone, without loops."""
-    on_platform = platform.platform_links(mechanism)
-    links = tuple(link for link in mechanism.links if link.name not in on_platform)
-    return replace(mechanism, links=links, platform=None, loops=())
+def _add_platform(loops: Projections) -> None:
+    """D_x, C_x and G_x of a free platform."""
+    robot = symbolic_mechanism(loops.legs.mechanism, loops.letters, loops.letters.rotation)
+    at, one = loops.platform, np.eye(3)
+    assert at is not None
+    D = platform.inertia_matrix(platform.platform_body(robot)[0], at.rotation)
+    if len(loops.x) == len(D):
+        D = loops.entered(loops.named("D_x", D))
+    else:
+        loops.named("D_x", at.basis.T @ D @ at.basis)
+    # [[m 1, -m [c]×], [m [c]×, I_P]], on base axes
+    body = Moments(D[0, 0], array([D[5, 1], D[3, 2], D[4, 0]]), D[3:, 3:])
+    C = platform.coriolis_matrix(body, one, at.omega)
+    loops.named("C_x", at.basis.T @ C @ at.basis)
+    loops.named("G_x", at.basis.T @ platform.gravity_wrench(body, one, robot.gravity))
 
 
-def _platform(model: Mechanism) -> tuple[Moments, Mechanism]:
-    """(the platform's moments in its own frame, the legs)."""
-    return platform.platform_body(model)[0], _tree(model)
+def _add_legs(
+    loops: Projections,
+    formulation: str,
+    rotors: str,
+    terms: frozenset[str],
+    progress: Callable[[str], None],
+) -> tuple[dict[str, str], sympy.Matrix]:
+    """D_q, C_q and G_q of the legs, and D_m, C_m of the motors' rotors if the terms treat these
+    differently; ({bodies: the mark of their matrices}, the friction)."""
+    tree, listing = loops.legs.tree, loops.list
+    order = [tree.joint_names.index(name) for name in loops.legs.names]
+    back = np.argsort(order)
+    q, qd, qdd = (tuple(each[i] for i in back) for each in (loops.q, loops.qd, loops.qdd))
+
+    def task(bodies: Mechanism, model: str, which: Iterable[str]) -> Task:
+        return Task(bodies, q, qd, qdd, loops.known, formulation, model, frozenset(which))
+
+    whole = terms.issuperset(MOTION) or all(x.inertial.is_nothing for x in tree.rotors)
+    tasks = {"links": ("q", task(tree, rotors if whole else "none", RIGID))}
+    if not whole and rotors != "none" and "rotors" in terms:
+        tasks["rotors"] = ("m", task(without_bodies(tree), rotors, MOTION))
+    for mark, each in tasks.values():
+        assignments, parts = matrices_of(each, loops.simplify, progress)
+        for symbol, value in assignments:
+            listing.define("legs", symbol, value)
+        listing(f"D_{mark}", parts["D"].extract(order, order))
+        listing(f"C_{mark}", parts["C"].extract(order, order))
+        if mark == "q":
+            listing("G_q", parts["g"].extract(order, [0]))
+    friction = friction_of(task(tree, rotors, terms)).extract(order, [0])
+    return {bodies: mark for bodies, (mark, _) in tasks.items()}, friction
 
 
-def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Matrix:
-    """A⁻¹ B for a matrix A of polynomials that consists of blocks, one for each leg."""
-    solution = sympy.zeros(A.shape[1], B.shape[1])
-    for columns in blocks(A):
-        rows = [i for i in range(A.shape[0]) if any(not is_zero(A[i, j]) for j in columns)]
-        if len(rows) != len(columns):
-            raise ClosureError(
-                f"derive: K has no closed form for a leg with {len(columns)} joints and "
-                f"{len(rows)} closure equations",
-                name="derive",
-            )
-        block = A[np.ix_(rows, columns)]
-        # the determinant alone is short: L l sin q_p for a leg of two links
-        Delta = write(determinant(block))
-        part = adjugate(block) @ B[rows]
-        for i, j in enumerate(columns):
-            for k in range(B.shape[1]):
-                solution[j, k] = write(part[i, k]) / Delta
-    return solution
+def _add_torques(
+    loops: Projections, marks: dict[str, str], friction: sympy.Matrix, terms: frozenset[str]
+) -> sympy.Matrix:
+    """D, C and G; the torques (n_m, 1)."""
+    a, T, dT, listing = loops.a, loops.T, loops.dT, loops.list
+    letters, sharing = listing.letters, loops.chain.model.sharing
+    qd, qdd = (array(each[:a]) for each in (loops.qd, loops.qdd))
+    for k in range(a, loops.n):
+        if loops.qdd[k] in friction.free_symbols:
+            # q̈_r = T q̈_a + Ṫ q̇_a
+            moved = T[k, :] * sympy.Matrix(qdd) + dT[k, :] * sympy.Matrix(qd)
+            listing.define("F_q", loops.qdd[k], moved[0])
+    tau, G = T.T * listing("F_q", friction), T.T * letters["G_q"]
+    total, end = {"D": sympy.zeros(a), "C": sympy.zeros(a)}, "_a" if sharing else ""
+    for bodies, mark in marks.items():
+        of_motors = [_projected(listing, mark, T, dT)]
+        if loops.x and bodies == "links":
+            J_R, dJ_R = (letters[name][: len(loops.x), :] for name in ("J_R", "dJ_R"))
+            of_motors.append(_projected(listing, "x", J_R, dJ_R))
+            G = G + J_R.T * letters["G_x"]
+        own = end if len(marks) == 1 else f"_{bodies}"
+        D, C = (
+            listing(f"{name}{own}", sum(each, sympy.zeros(a)))
+            for name, each in zip("DC", zip(*of_motors, strict=True), strict=True)
+        )
+        total = {"D": total["D"] + D, "C": total["C"] + C}
+        qd_b, qdd_b = motion_of(bodies, terms, qd, qdd)
+        tau = tau + D * sympy.Matrix(qdd_b) + C * sympy.Matrix(qd_b)
+    if len(marks) > 1:
+        total = {name: listing(f"{name}{end}", each) for name, each in total.items()}
+    total["G"] = listing(f"G{end}", G)
+    if "gravity" in terms:
+        tau = tau + total["G"]
+    if sharing:
+        # S = W A (Aᵀ W A)⁻¹, with the rates A q̇_a of all motors
+        A = T.extract([*sharing.motors], [*range(a)])
+        weighted = sympy.diag(*(exact_number(w) ** 2 for w in sharing.alike)) * A
+        loops.invert("V", "", A.T * weighted, a)
+        S = listing("S", weighted * letters["V"])
+        for name, each in total.items():
+            listing(name, S * each)
+        tau = S * tau
+    return tau
+
+
+def _projected(
+    listing: Listing, mark: str, J: sympy.Matrix, dJ: sympy.Matrix
+) -> tuple[sympy.Matrix, sympy.Matrix]:
+    """(Jᵀ D J, Jᵀ (D J̇ + C J)) of the bodies with this mark."""
+    D, C = (listing.letters[f"{name}_{mark}"] for name in "DC")
+    M = listing(f"M_{mark}", D * J)
+    N = listing(f"N_{mark}", D * dJ + C * J)
+    upper = J.T * M
+    return upper.upper_triangular() + upper.upper_triangular(1).T, J.T * N

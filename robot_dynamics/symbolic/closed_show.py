@@ -1,232 +1,189 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The derivation for a mechanism with loops as a document.
+"""The derivation for a robot with loops as a document.
 
 Numbers in parentheses are equations of [ZCPOM].
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import sympy
 
 from .document import Document, Equation, Formula, Section
 from .names import Names
 from .show import entries
 
-PARTS = (
-    ("closure", "Closures", "Gamma", "Gamma(x, q_r) = 0  (19)", r"\Gamma(x, q_r) = 0 \quad (19)"),
-    ("J_x", "Jacobian with respect to x", "J_x", "J_x = dGamma/dx  (25)",
-     r"J_x = \partial\Gamma/\partial x \quad (25)"),
-    ("J_q", "Jacobian with respect to q_r", "J_q", "J_q = dGamma/dq_r  (25)",
+Row = tuple[str, str, str, str]
+SECTIONS: tuple[Row, ...] = (
+    ("frames", "Frames of the links", "", ""),
+    ("R", "Rotation of the platform", "R = Rz(theta_z) Ry(theta_y) Rx(theta_x)",
+     r"R = R_z(\theta_z) R_y(\theta_y) R_x(\theta_x)"),
+    ("Gamma", "Closures", "Gamma(x, q_r) = 0  (19)", r"\Gamma(x, q_r) = 0 \quad (19)"),
+    ("J_x", "Jacobian with respect to x", "dGamma/dt = J_x v + J_q qd_r  (25)",
+     r"\dot{\Gamma} = J_x v + J_q \dot{q}_r \quad (25)"),
+    ("J_q", "Jacobian with respect to q_r", "J_q = dGamma/dq_r  (25)",
      r"J_q = \partial\Gamma/\partial q_r \quad (25)"),
-    ("D_x", "Platform: inertia", "D_x", "of the platform, v = xd  (32)",
-     r"\mathcal{K} = \tfrac12 \dot{x}^T D_x \dot{x} \quad (32)"),
-    ("C_x", "Platform: Coriolis", "C_x", "zero where P is the centre of mass",
-     r"C_x \dot{x}: \text{ zero where } P \text{ is the centre of mass}"),
-    ("G_x", "Platform: gravity", "G_x", "G_x = dP/dx", r"G_x = \partial\mathcal{P}/\partial x"),
-    ("D_q", "Legs: inertia", "D_q", "of the legs  (38)",
+    ("L_q U_q Z_q B", "Inverse of J_q in independent rows", "B = J_q^-1", "B = J_q^{-1}"),
+    ("K", "Joint rates from the platform velocity",
+     "qd_r = K v,  K = -J_q^-1 J_x in independent rows",
+     r"\dot{q}_r = K v, \quad K = -J_q^{-1} J_x \text{ in independent rows}"),
+    ("E", "What the legs forbid the platform", "E v = 0,  E = J_x + J_q K in the other rows",
+     r"E v = 0, \quad E = J_x + J_q K \text{ in the other rows}"),
+    ("L_R U_R Z_J_R J_R Z_J_E J_E", "Platform velocity from the actuated joints",
+     "v = J_R qd_a,  [J_R J_E] = [K_a; E]^-1,  K_a: the rows of q_a  (24)",
+     r"v = J_R \dot{q}_a, \quad [J_R \; J_E] = [K_a; E]^{-1} \quad (24)"),
+    ("T", "T: all joint rates from the actuated ones", "qd_r = T qd_a,  T = K J_R  (27)",
+     r"\dot{q}_r = T \dot{q}_a, \quad T = K J_R \quad (27)"),
+    ("L_V U_V Z_V V S", "How the motors share the load",
+     "D = S D_a,  C = S C_a,  G = S G_a,  S = W A V,  V = (A^T W A)^-1,  "
+     "A: the motors' rows of T,  W = diag(w^2),  w: torques of equal weight",
+     r"D = S D_a, \quad C = S C_a, \quad G = S G_a, \quad S = W A V, \quad V = (A^T W A)^{-1}"),
+    ("rates", "Rates of the passive joints and of the platform", "", ""),
+    ("D_x", "Platform: inertia", "kinetic energy v^T D_x v / 2  (32)",
+     r"\mathcal{K} = \tfrac12 v^T D_x v \quad (32)"),
+    ("C_x", "Platform: Coriolis", "C_x v; zero in a plane where P is the centre of mass",
+     r"C_x v: \text{ zero in a plane where } P \text{ is the centre of mass}"),
+    ("G_x", "Platform: gravity", "D_x vd + C_x v + G_x - Q_x = 0",
+     r"D_x \dot{v} + C_x v + G_x - Q_x = 0"),
+    ("legs", "Legs: intermediates", "", ""),
+    ("D_q", "Legs: inertia", "kinetic energy qd_r^T D_q qd_r / 2  (38)",
      r"\mathcal{K} = \tfrac12 \dot{q}_r^T D_q \dot{q}_r \quad (38)"),
-    ("C_q", "Legs: Coriolis", "C_q", "Christoffel's, of D_q",
+    ("C_q", "Legs: Coriolis", "Christoffel's, of D_q",
      r"C_q: \text{ from Christoffel symbols of } D_q"),
-    ("G_q", "Legs: gravity", "G_q", "G_q = dP/dq_r", r"G_q = \partial\mathcal{P}/\partial q_r"),
-    ("friction", "Legs: friction", "F_q", "at the legs' joints", r"F_q(q_r, \dot{q}_r)"),
-    ("K", "Joint rates from the platform velocity", "K", "qd_r = K xd,  K = -J_q^-1 J_x",
-     r"\dot{q}_r = K \dot{x}, \quad K = -J_q^{-1} J_x"),
+    ("G_q", "Legs: gravity", "G_q: the slope of the potential energy",
+     r"G_q = \partial\mathcal{P}/\partial q_r"),
+    ("D_m", "Rotors: inertia", "", ""),
+    ("C_m", "Rotors: Coriolis", "", ""),
+    ("dJ_x dJ_q", "Rates of the Jacobians", "", ""),
+    ("H dK", "Rate of K", "dK/dt = -J_q^-1 H,  H = dJ_x/dt + dJ_q/dt K",
+     r"\dot{K} = -J_q^{-1} H, \quad H = \dot{J}_x + \dot{J}_q K"),
+    ("dE", "Rate of E", "dE/dt = H + J_q dK/dt in the other rows", r"\dot{E} = H + J_q \dot{K}"),
+    ("Y dJ_R", "Rate of J_R", "dJ_R/dt = -[J_R J_E] Y,  Y = [dK_a/dt; dE/dt] J_R  (28)",
+     r"\dot{J}_R = -[J_R \; J_E] Y, \quad Y = [\dot{K}_a; \dot{E}] J_R \quad (28)"),
+    ("dT", "Rate of T", "dT/dt = dK/dt J_R + K dJ_R/dt  (31)",
+     r"\dot{T} = \dot{K} J_R + K \dot{J}_R \quad (31)"),
+    ("F_q", "Legs: friction", "F_q(q_r, qd_r)", r"F_q(q_r, \dot{q}_r)"),
+    ("M_q M_m M_x D_links D_rotors D_a D", "Inertia matrix D",
+     "D = T^T M_q + J_R^T M_x,  M_q = D_q T,  M_x = D_x J_R  (40)",
+     r"D = T^T M_q + J_R^T M_x, \quad M_q = D_q T, \quad M_x = D_x J_R \quad (40)"),
+    ("N_q N_m N_x C_links C_rotors C_a C", "Coriolis matrix C",
+     "C = T^T N_q + J_R^T N_x,  N_q = C_q T + D_q dT/dt,  N_x = D_x dJ_R/dt + C_x J_R  (40)",
+     r"C = T^T N_q + J_R^T N_x, \quad N_q = C_q T + D_q \dot{T}, \quad "
+     r"N_x = D_x \dot{J}_R + C_x J_R \quad (40)"),
+    ("G_a G", "Gravity G", "G = T^T G_q + J_R^T G_x", r"G = T^T G_q + J_R^T G_x"),
 )  # fmt: skip
+"""(names of matrices, title, formula as text and in LaTeX)"""
 
-HOW = (
-    ("J_R = K_a^-1, K_a the rows of q_a;  T = K J_R;  J_C = -(J_x^T J_x)^-1 J_x^T J_q",
-     r"J_R = K_a^{-1}, \quad T = K J_R, \quad J_C = -(J_x^T J_x)^{-1} J_x^T J_q"),
-    ("(39)  D = T^T (D_q + J_C^T D_x J_C),  "
-     "C = T^T (C_q + J_C^T (D_x dJ_C/dt + C_x J_C)),  "
-     "G = T^T (G_q + J_C^T G_x),  F_ext = T^T J_C^T Q_x",
-     r"\begin{aligned} D &= T^T (D_q + J_C^T D_x J_C), \quad "
-     r"C = T^T (C_q + J_C^T (D_x \dot{J}_C + C_x J_C)), \\ "
-     r"G &= T^T (G_q + J_C^T G_x), \quad F_{ext} = T^T J_C^T Q_x \end{aligned} \quad (39)"),
-    ("(40)  D = T^T (D_q T + J_C^T D_x J_R),  "
-     "C = T^T (C_q T + D_q dT/dt + J_C^T (D_x dJ_R/dt + C_x J_R)),  G and F_ext as in (39)",
-     r"\begin{aligned} D &= T^T (D_q T + J_C^T D_x J_R), \\ "
-     r"C &= T^T (C_q T + D_q \dot{T} + J_C^T (D_x \dot{J}_R + C_x J_R)) \end{aligned} \quad (40)"),
-)  # fmt: skip
+OF_MOTORS = {
+    "Closures": ("Gamma(q_r) = 0", r"\Gamma(q_r) = 0"),
+    "Jacobian with respect to q_r": (
+        "J_q = dGamma/dq_r", r"J_q = \partial\Gamma/\partial q_r"
+    ),
+    "T: all joint rates from the actuated ones": (
+        "qd_r = T qd_a,  J_q T = 0  (27)", r"\dot{q}_r = T \dot{q}_a, \quad J_q T = 0 \quad (27)"
+    ),
+    "Rate of K": ("", ""),
+    "Rate of T": ("J_q dT/dt = -H,  H = dJ_q/dt T", r"J_q \dot{T} = -H, \quad H = \dot{J}_q T"),
+    "Inertia matrix D": ("D = T^T M_q,  M_q = D_q T", r"D = T^T M_q, \quad M_q = D_q T"),
+    "Coriolis matrix C": (
+        "C = T^T N_q,  N_q = C_q T + D_q dT/dt",
+        r"C = T^T N_q, \quad N_q = C_q T + D_q \dot{T}",
+    ),
+    "Gravity G": ("G = T^T G_q", r"G = T^T G_q"),
+}  # fmt: skip
+"""The formulas without a free platform, by title"""
+WITHOUT_E = {
+    "[J_R J_E] = [K_a; E]^-1": "J_R = K_a^-1",
+    "-[J_R J_E] Y": "-J_R Y",
+    "[dK_a/dt; dE/dt] J_R": "dK_a/dt J_R",
+    r"[J_R \; J_E] = [K_a; E]^{-1}": "J_R = K_a^{-1}",
+    r"-[J_R \; J_E] Y": "-J_R Y",
+    r"[\dot{K}_a; \dot{E}] J_R": r"\dot{K}_a J_R",
+}
+"""What replaces parts of formulas if there is no E"""
+
+TORQUES = (
+    "tau = D qdd_a + C qd_a + G + T^T F_q",
+    r"\tau = D \ddot{q}_a + C \dot{q}_a + G + T^T F_q",
+)
+SENSED = (
+    "D = T^T (D_q + J_C^T D_x J_C),  C = T^T (C_q + J_C^T (D_x dJ_C/dt + C_x J_C)),  "
+    "G = T^T (G_q + J_C^T G_x),  F_ext = T^T J_C^T Q_x,  "
+    "J_C = -(J_x^T J_x)^-1 J_x^T J_q,  T_q = 1  (39)",
+    r"D = T^T (D_q + J_C^T D_x J_C), \quad C = T^T (C_q + J_C^T (D_x \dot{J}_C + C_x J_C)), \quad "
+    r"G = T^T (G_q + J_C^T G_x), \quad F_{ext} = T^T J_C^T Q_x, \quad "
+    r"J_C = -(J_x^T J_x)^{-1} J_x^T J_q, \quad T_q = 1 \quad (39)",
+)
+FROM_SENSED = (
+    "qd_r = T_q [qd_a; qd_s],  T_q = [1, 0; 0, 1; T_p, 0],  T_p: the rows of q_p in T  (9)",
+    r"\dot{q}_r = T_q \begin{bmatrix} \dot{q}_a \\ \dot{q}_s \end{bmatrix}, \quad "
+    r"T_q = \begin{bmatrix} 1 & 0 \\ 0 & 1 \\ T_p & 0 \end{bmatrix}, \quad "
+    r"T_p: \text{ the rows of } q_p \text{ in } T \quad (9)",
+)
+
+WRITTEN = {
+    *("frames", "R", "Gamma", "J_x", "J_q", "K", "legs", "D_x", "C_x", "G_x"),
+    *("D_q", "C_q", "G_q", "D_m", "C_m", "F_q"),
+}
+"""The matrices whose entries are always shown; those of the others are products of their entries"""
 
 
-def paper(model: Any, *, steps: bool) -> Document:
-    """The matrices in closed form, and the equations that compose the model from them.
+def document(model: Any, *, steps: bool) -> Document:
+    """The matrices of the loops, the platform and the legs, and the equations that combine them.
 
     Args:
-        model: a `PaperModel`.
-        steps: also show each matrix's definition, and J_R, T and T_q in terms of K.
+        model: a `ClosedSymbolicModel`.
+        steps: also show each entry of the products, in terms of entries of their factors.
     """
-    order = ", ".join(model.joint_names)
-    sections = [
-        Section("Coordinates", words=f"q_r = ({order}), x = (x, y, theta_z) of the platform's P")
+    derived = (*model.qd, *model.xd, *model.qdd)
+    names = Names(model.q, derived, model.parameters, model.entries)
+    written = WRITTEN if model.x else {*WRITTEN, "T"}
+    sections = [Section("Coordinates", words=_coordinates(model)), Section("Names", words=NAMES)]
+    for keys, title, *formula in SECTIONS:
+        every = {**model.others, **model.matrices}
+        # there may be several L_q, one for each leg
+        present = [key for key in every if key.rstrip("123456789") in keys.split(" ")]
+        if not model.x:
+            formula = [*OF_MOTORS.get(title, formula)]
+        for part, other in WITHOUT_E.items() if "E" not in model.matrices else ():
+            formula = [each.replace(part, other) for each in formula]
+        equations: list[Equation] = []
+        for key in present:
+            if steps or key in written:
+                letters = model.others.get(key, ())
+                equations += (_letter(names, *each) for each in letters)
+                equations += entries(key, model.matrices[key]) if key in model.matrices else ()
+        if present and (formula[0] or equations):
+            shown = Formula(*formula) if formula[0] else None
+            sections.append(Section(title, shown, equations, zeros=True))
+    if len(model.x) == 3:
+        title = "Rates from sensed coordinates" if model.q_p else "Model of sensed coordinates"
+        sections.append(Section(title, Formula(*(FROM_SENSED if model.q_p else SENSED))))
+    torques = [
+        Equation(Formula(f"tau[{name}]", rf"\tau_{{{i}}}"), value)
+        for i, (name, value) in enumerate(zip(model.actuated_names, model.torques, strict=True), 1)
     ]
-    for attribute, title, name, text, tex in PARTS:
-        values = getattr(model, attribute)
-        tex_name = r"\Gamma" if name == "Gamma" else name
-        sections.append(
-            Section(
-                title,
-                Formula(text, tex) if steps else None,
-                [Equation(Formula(each.name.text, each.name.tex.replace(name, tex_name, 1)),
-                          each.value) for each in entries(name, values)],
-                zeros=True,
-            )
-        )  # fmt: skip
-    if steps:
-        sections += _projections(model)
-    titles = ("Projections", "Model of sensed coordinates", "Model of the actuated joints")
-    sections += [
-        Section(title, Formula(*formula)) for title, formula in zip(titles, HOW, strict=True)
-    ]
-    names = Names((*model.q_a, *model.q_s, *model.q_p), (*model.qd, *model.xd), model.parameters)
+    law = Formula(*(x.replace("T^T", "S T^T") if model.S else x for x in TORQUES))
+    sections.append(Section("Torques", law, torques if steps else (), zeros=True))
     return Document(model.title, sections, names, model.parameters, model.notes)
 
 
-def _letters(name: str, values: Any) -> sympy.Matrix:
-    """The matrix with a symbol for each entry that is not zero."""
-    return sympy.Matrix(
-        *values.shape,
-        lambda i, j: 0 if values[i, j] == 0 else sympy.Symbol(f"{name}_{i + 1}{j + 1}"),
-    )
+def _letter(names: Names, symbol: sympy.Symbol, value: sympy.Expr) -> Equation:
+    return Equation(Formula(names.text(symbol), names.latex(symbol)), value)
 
 
-def _projections(model: Any) -> list[Section]:
-    """J_R, T and T_q in terms of the entries of K."""
-    a, k = len(model.q_a), len(model.q_a) + len(model.q_s)
-    K = _letters("K", model.K)
-    K_a = K[:a, :]
-    J_R = _letters("R", sympy.ones(K_a.cols, a))
-    determinant, adjugate = K_a.det(method="berkowitz"), K_a.adjugate()
-    T = sympy.eye(a).col_join(K[a:, :] * J_R)
-    sections = [
-        Section(
-            "Platform velocity from the actuated joints",
-            Formula("xd = J_R qd_a,  J_R = K_a^-1  (24)",
-                    r"\dot{x} = J_R \dot{q}_a, \quad J_R = K_a^{-1} \quad (24)"),
-            [
-                Equation(Formula("Delta", r"\Delta"), determinant),
-                *(
-                    Equation(Formula(f"R_{i + 1}{j + 1}", f"R_{{{i + 1}{j + 1}}}"),
-                             adjugate[i, j] / sympy.Symbol("Delta"))
-                    for i in range(adjugate.rows) for j in range(adjugate.cols)
-                ),
-            ],
-            words="R_ij are the entries of J_R, K_ij those of K, Delta is the determinant of K_a",
-        ),
-        Section(
-            "T: all joint rates from the actuated ones",
-            Formula("qd_r = T qd_a,  T = K J_R  (27)",
-                    r"\dot{q}_r = T \dot{q}_a, \quad T = K J_R \quad (27)"),
-            list(entries("T", T)),
-        ),
-    ]  # fmt: skip
-    free = len(model.q_p)
-    if free:
-        words = (
-            f"the last {free} rows of T_q equal those of T in the columns of q_a, zero elsewhere"
-        )
-        T_q = sympy.zeros(k + free, k)
-        T_q[:k, :] = sympy.eye(k)
-        T_q[k:, :a] = T[k:, :]
-    else:
-        words = "every passive joint is sensed: T_q = 1"
-        T_q = sympy.eye(k)
-    sections.append(
-        Section(
-            "T_q: all joint rates from the actuated and sensed ones",
-            Formula("qd_r = T_q [qd_a; qd_s]", r"\dot{q}_r = T_q [\dot{q}_a; \dot{q}_s]"),
-            [Equation(Formula("T_q", "T_q"), T_q)],
-            words=words,
-        )
-    )
-    return sections
-
-
-LISTED: Sequence[tuple[str, str, str, str, str]] = (
-    ("R p", "", "Frames of the links", "", ""),
-    ("phi", "closure", "Closures", "phi(q_r) = 0: the independent rows", r"\varphi(q_r) = 0"),
-    ("J", "J", "Jacobian of the closures", "J = dphi/dq_r = [B A], B of the actuated joints",
-     r"J = \partial\varphi/\partial q_r = [B \; A]"),
-    ("Delta T _d", "T", "All joint rates from the actuated ones",
-     "qd_r = T qd_a,  T = [1; X],  A X = -B",
-     r"\dot{q}_r = T \dot{q}_a, \quad T = [1; X], \quad A X = -B"),
-    ("S", "S", "How the motors share the load",
-     "S = W A (A^T W A)^-1, A: the motors' rows of T, W = diag(w^2), w: torques of equal weight",
-     r"S = W A (A^T W A)^{-1}"),
-    ("Dr Cr Dm Cm gr", "", "The tree: D_r, C_r, g_r", "tau_r = D_r qdd_r + C_r qd_r + g_r",
-     r"\tau_r = D_r \ddot{q}_r + C_r \dot{q}_r + g_r"),
-    ("omega v zeta dJ h dT", "", "Rates of J and T", "h = dJ/dt T,  A dX/dt = -h",
-     r"h = \dot{J} T, \quad A \dot{X} = -h"),
-    ("Dx Cx Gx JR dJR", "", "The platform", "v = J_R qd_a,  wrench D_x vd + C_x v + G_x",
-     r"v = J_R \dot{q}_a, \quad D_x \dot{v} + C_x v + G_x"),
-    ("Mr Mm Mx D", "D", "Inertia matrix D",
-     "D = T^T M_r + J_R^T M_x,  M_r = D_r T,  M_x = D_x J_R",
-     r"D = T^T M_r + J_R^T M_x, \quad M_r = D_r T, \quad M_x = D_x J_R"),
-    ("Nr Nm Nx C", "C", "Coriolis matrix C",
-     "C = T^T N_r + J_R^T N_x,  N_r = C_r T + D_r dT/dt,  N_x = D_x dJ_R/dt + C_x J_R",
-     r"C = T^T N_r + J_R^T N_x, \quad N_r = C_r T + D_r \dot{T}, \quad "
-     r"N_x = D_x \dot{J}_R + C_x J_R"),
-    ("g", "g", "Gravity g", "g = T^T g_r + J_R^T G_x", r"g = T^T g_r + J_R^T G_x"),
-    ("tau", "torques", "Torques", "tau = D qdd_a + C qd_a + g + T^T friction",
-     r"\tau = D \ddot{q}_a + C \dot{q}_a + g + T^T F"),
-)  # fmt: skip
-"""(beginnings of the names of intermediates, attribute, title, formula as text and in LaTeX)"""
-
-INTERMEDIATES = (
-    "Subscripts are matrix indices (T_3_1) or axes followed by the link's number in the "
-    "description: R_xy2 and p_x2 are the frame of link 2 in the base frame, omega_x2 and v_x2 its "
-    "velocities, zeta_x2 the rate of its joint's axis. NAME_d is a joint's rate, Delta the "
-    "determinant of A or of a block of it, and v… any other value that occurs more than once. A "
-    "number with a decimal point is rounded to double precision; all others are exact"
+NAMES = (
+    "X[i][j] is an entry of the matrix X, X_i_j in Python. NAME_d is a joint's rate. A number with "
+    "a decimal point is rounded to double precision; all others are exact"
 )
 
 
-def listed(model: Any, *, steps: bool) -> Document:
-    """The intermediates and the matrices, step by step.
-
-    Args:
-        model: a `ListedModel`.
-        steps: also show each step's definition.
-    """
-    names = Names(model.q, (*model.qd, *model.qdd, *model.rates), model.parameters)
-    words = f"q_r = ({', '.join(model.coordinate_names)})"
+def _coordinates(model: Any) -> str:
+    words = f"q_r = ({', '.join(map(str, model.q))})"
+    if model.x:
+        words += f", x = ({', '.join(map(str, model.x))}) of the platform's P"
+        words += f", v = ({', '.join(map(str, model.xd))})"
     if model.S is not None:
         words += f", torques of ({', '.join(model.actuated_names)})"
-    sections = [Section("Coordinates", words=words), Section("Names", words=INTERMEDIATES)]
-    place = {name: i for i, row in enumerate(LISTED) for name in row[0].split(" ")}
-    shown: list[list[Equation]] = [[] for _ in LISTED]
-    here = 0
-    for symbol, value in reversed(model.intermediates):
-        # an intermediate without a name of its own belongs to the quantity that uses it
-        begin = "_d" if symbol in model.rates else re.split(r"[_\d]", str(symbol))[0]
-        here = here if re.fullmatch(r"v\d+", str(symbol)) else place.get(begin, here)
-        equation = Equation(Formula(str(symbol), names.symbol(str(symbol))), value)
-        shown[here].insert(0, equation)
-    for (_, attribute, title, text, tex), equations in zip(LISTED, shown, strict=True):
-        values = getattr(model, attribute) if attribute else None
-        if model.S is not None:
-            text, tex = text.replace("T^T", "S T^T"), tex.replace("T^T", "S T^T")
-        if values is not None:
-            letter = {"closure": "phi", "torques": "tau"}.get(attribute, attribute)
-            for each, (i, j) in zip(values, np.ndindex(*values.shape), strict=True):
-                vector = values.cols == 1 and attribute in ("closure", "g", "torques")
-                name = f"{letter}_{i + 1}" if vector else f"{letter}_{i + 1}_{j + 1}"
-                if each not in (0, sympy.Symbol(name, real=True)):
-                    said = f"{letter}[{i + 1}]" if vector else name
-                    equations.append(Equation(Formula(said, names.symbol(name)), each))
-        if not any("JR_" in str(symbol) for symbol, _ in model.intermediates):
-            # the platform's body is part of the tree
-            text, tex = (
-                re.sub(r" \+ J_R\^T [MNG]_[xr]|, +(\\quad )?[MN]_x = .*", "", x)
-                for x in (text, tex)
-            )
-        if equations:
-            sections.append(
-                Section(title, Formula(text, tex) if steps and text else None, equations)
-            )
-    return Document(model.title, sections, names, model.parameters, model.notes)
+    return words

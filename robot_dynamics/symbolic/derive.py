@@ -18,10 +18,10 @@ from ..mechanism import Mechanism
 from ..scalar import Array, array
 from .document import Section
 from .listed import listed
+from .listing import Assignments
 from .polynomial import BITS, Polynomial, TooManyTerms
 from .polynomial_model import PolynomialModel
-from .sheet import Assignments
-from .short import cost
+from .short import cost, rounded
 from .simplify import matrix, rational
 from .steps import dh_table
 from .steps import lagrange_euler as lagrange_euler_steps
@@ -32,7 +32,7 @@ from .symbolic_parameters import Parameters, Task, plain_names, symbolic_mechani
 from .tidy import tidied
 
 if TYPE_CHECKING:
-    from .closed_model import ListedModel, PaperModel
+    from .closed_model import ClosedSymbolicModel
 
 PARAMETERS = ("symbols", "numbers")
 
@@ -40,6 +40,8 @@ MOST_AS_A_WHOLE = 16
 """Up to this number of terms, a single expression for a whole torque is tried too"""
 MOST_TERMS = 2000
 """Largest number of terms of all expanded torques together; beyond it, intermediates are listed"""
+MOST_IN_ENTRY = 300
+"""Largest number of terms of one expanded entry of the legs' matrices of a robot with loops"""
 LARGEST_STEPS = 6
 """Largest number of bodies for which the model includes the steps of Lagrange–Euler"""
 
@@ -54,7 +56,7 @@ def derive(
     simplify: bool = True,
     intermediates: bool | None = None,
     progress: Callable[[str], None] = lambda _: None,
-) -> SymbolicModel | PaperModel | ListedModel:
+) -> SymbolicModel | ClosedSymbolicModel:
     """The equations of motion tau = D qdd + C qd + g + friction as SymPy expressions.
 
     Args:
@@ -70,7 +72,7 @@ def derive(
         progress: called with a short text at each stage of the derivation.
 
     Returns:
-        A `SymbolicModel`; for a mechanism with loops a `PaperModel` or a `ListedModel`.
+        A `SymbolicModel`; for a mechanism with loops a `ClosedSymbolicModel`.
 
     Raises:
         InputError: an unknown formulation, rotor model, term or kind of parameters.
@@ -117,11 +119,10 @@ def derive(
         parts = inlined(*straight_line(task))
     else:
         if formulation == "lagrange_euler":
-            task = replace(task, formulation="newton_euler")
             notes += (
                 "too long for Lagrange–Euler; derived with the Newton–Euler recursion instead",
             )
-        assignments, parts = _listed(task, progress)
+        assignments, parts = _listed(_recursive(task), progress)
     return SymbolicModel(
         mechanism.name,
         names,
@@ -146,9 +147,36 @@ def _listed(
         assignments, parts = listed(task, progress)
     except TooManyTerms:
         return straight_line(task)
-    parts["friction"] = _friction(task)
+    parts["friction"] = friction_of(task)
     parts["torques"] += parts["friction"]
     return assignments, parts
+
+
+def matrices_of(
+    task: Task, simplify: bool, progress: Callable[[str], None]
+) -> tuple[Assignments, dict[str, sympy.Matrix]]:
+    """(intermediates, {D, C, g}), without intermediates if whole expressions are short enough."""
+    try:
+        model = PolynomialModel(task)
+        parts = _parts(model)
+        entries = (x for each in parts.values() for x in each.flat if isinstance(x, Polynomial))
+        if max((len(x.terms) for x in entries), default=0) > MOST_IN_ENTRY:
+            raise TooManyTerms
+    except TooManyTerms:
+        return _listed(_recursive(task), progress)
+    write = model.writer.short if simplify else model.writer.plain
+    return (), {name: matrix(x, lambda each: rounded(write(each))) for name, x in parts.items()}
+
+
+def _parts(model: PolynomialModel) -> dict[str, Array]:
+    D = model.mass_matrix()
+    return {"D": D, "C": coriolis(model, D), "g": model.gravity()}
+
+
+def _recursive(task: Task) -> Task:
+    """The task with a formulation that is a recursion."""
+    by = "newton_euler" if task.formulation == "lagrange_euler" else task.formulation
+    return replace(task, formulation=by)
 
 
 def _whole(
@@ -164,18 +192,14 @@ def _whole(
     model = PolynomialModel(task)
     writer = model.writer
     write = writer.short if simplify else writer.plain
-    friction = _friction(task)
+    friction = friction_of(task)
     progress("torques")
     motion = model.torques()
     if sum(len(x.terms) for x in motion if isinstance(x, Polynomial)) > MOST_TERMS:
         raise TooManyTerms
-    progress("inertia matrix")
-    inertia = model.mass_matrix()
-    D = matrix(inertia, write)
-    progress("gravity")
-    g = matrix(model.gravity() if "gravity" in chosen else np.zeros(n, dtype=int), write)
-    progress("Coriolis matrix")
-    C = matrix(coriolis(model, inertia), write)
+    progress("matrices")
+    D, C, g = (matrix(each, write) for each in _parts(model).values())
+    g = g if "gravity" in chosen else sympy.zeros(n, 1)
     torques = []
     for name, torque, friction_torque in zip(names, motion, friction, strict=True):
         progress(f"torque at {name}")
@@ -291,7 +315,7 @@ def christoffel(D: Array, slope: Callable[[Any, int], Any], qd: Any) -> Array:
     return C
 
 
-def _friction(task: Task) -> sympy.Matrix:
+def friction_of(task: Task) -> sympy.Matrix:
     """The friction torques (n, 1); zero if friction is not among the terms."""
     if "friction" not in task.terms:
         return sympy.zeros(len(task.q), 1)

@@ -359,11 +359,13 @@ def _width(tex: str) -> int:
     return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", printed)) + signs
 
 
-def _terms(tex: str) -> list[str]:
-    """The pieces of a sum, each with its sign, cut before + and - outside braces."""
+def _terms(tex: str, *, within: bool = True) -> list[str]:
+    """The pieces of a sum, each with its sign, cut before + and - outside braces, the parentheses
+    of functions and, unless `within`, those of sums."""
     terms, depth = [""], 0
-    for piece in re.split(r"( [+-] |[{}])", tex):
-        depth += (piece == "{") - (piece == "}")
+    for piece in re.split(r"( [+-] |\\bigl\(|\\bigr\)|[{}()])", tex):
+        if not (within and piece.startswith(r"\big")):
+            depth += (piece[-1:] in ("{", "(")) - (piece[-1:] in ("}", ")"))
         if piece in (" + ", " - ") and depth == 0:
             terms.append("")
         terms[-1] += piece
@@ -388,8 +390,12 @@ def _unfolded(term: str) -> str:
 
 
 def broken(head: str, tex: str) -> list[str]:
-    """The equation as lines that fit the page, broken before + and - outside braces."""
-    terms = [piece for term in _terms(tex) for piece in _terms(_unfolded(term))]
+    """The equation as lines that fit the page, broken before + and -: within parentheses only if
+    these are too wide for one line."""
+    terms = []
+    for term in _terms(tex, within=False):
+        wide = _width(term) > WIDEST_TEX
+        terms += [x for each in _terms(term) for x in _terms(_unfolded(each))] if wide else [term]
     lines, width = [head + terms[0]], _width(head + terms[0])
     for term in terms[1:]:
         width += _width(term)

@@ -8,16 +8,16 @@ intermediates (D2_alpha_x3: with q̈ = e_2 alone).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import sympy
 
 from ..scalar import Array, array
+from .listing import Assignments, needed
 from .polynomial import Polynomial, Ring
 from .polynomial_model import PolynomialModel
-from .sheet import Assignments
 from .show import PRODUCT
 from .straight_line import straight_line
 from .sweeps import Notes
@@ -77,38 +77,11 @@ def listed(
 
         D[:, j] = sympy.Matrix(total(column, f"D{j + 1}_", plain))
     progress("Coriolis matrix")
-    products, C = _coriolis(task)
+    # many intermediates without natural names
+    products, others = straight_line(task, PRODUCT)
     g = [sympy.S.Zero] * n
     if "gravity" in task.terms:
         g = total(lambda each, _: each.gravity(q), "g_", plain)
-    parts = {
-        "torques": sympy.Matrix(torques),
-        "D": D,
-        "g": sympy.Matrix(g),
-    }
-    return (*_needed(assignments, parts.values()), *products), {**parts, "C": C}
-
-
-def _coriolis(task: Task) -> tuple[Assignments, sympy.Matrix]:
-    """C and the intermediates that it depends on, numbered C_0, C_1 …, as they are many and have no
-    natural names."""
-    found, parts = straight_line(task)
-    needed = _needed(list(found), [parts["C"]])
-    renamed = {
-        symbol: sympy.Symbol(f"{PRODUCT}{i}", real=True) for i, (symbol, _) in enumerate(needed)
-    }
-    products = tuple((renamed[symbol], value.xreplace(renamed)) for symbol, value in needed)
-    return products, parts["C"].xreplace(renamed)
-
-
-def _needed(
-    assignments: list[tuple[sympy.Symbol, sympy.Expr]], matrices: Iterable[sympy.Matrix]
-) -> Assignments:
-    """The assignments that the matrices depend on."""
-    wanted = set().union(*(values.free_symbols for values in matrices))
-    kept = []
-    for symbol, expression in reversed(assignments):
-        if symbol in wanted:
-            kept.append((symbol, expression))
-            wanted |= expression.free_symbols
-    return tuple(reversed(kept))
+    parts = {"torques": sympy.Matrix(torques), "D": D, "g": sympy.Matrix(g)}
+    parts["C"] = others["C"]
+    return needed([*products, *assignments], parts.values()), parts

@@ -9,7 +9,8 @@ or there are ten joints or more, whose numbers could not be told apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -31,13 +32,11 @@ _ENTRY = re.compile(
     r"(?:b(?P<layer>\d+)_)?(?:D(?P<column>\d+)_|(?P<weight>g)_)?"
     r"(?P<base>[A-Za-z]|"
     + "|".join(GREEK)
-    + r")(?P<rotor>_r)?_(?P<below>[xyz]{1,2}\d+)(?P<more>_*)"
+    + r")(?:_(?P<of>[efr]))?_(?P<below>[xyz]{1,2}\d+)(?P<more>_*)"
 )
 """A name from `entry_names`, with the prefix and suffix that `listed` may add"""
-_PLACE = re.compile(
-    r"(?P<rate>d?)(?P<base>[A-Zh]|g)(?P<of>[rxmR]?)_(?P<below>\d+(?:_\d+)?)(?P<more>_*)"
-)
-"""An entry of a matrix of a mechanism with loops: T_3_1, its rate dT_3_1, Dr_1_2 of the tree"""
+_MATRIX = re.compile(r"(?P<rate>d?)(?P<base>Gamma|[A-Za-z])(?:_(?P<below>\w+))?")
+"""A matrix: T, its rate dT, D_q of the legs"""
 _RATE = re.compile(r"(?P<name>.+?)_(?P<dots>d{1,2})")
 _SPECIAL = {"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
 _WORDS = {
@@ -62,6 +61,29 @@ def entry_names(quantity: str, body: int, shape: tuple[int, ...]) -> list[str]:
     return [f"{quantity}_{row}{column}{body + 1}" for row in AXES for column in AXES]
 
 
+def entry(matrix: str, places: tuple[int, ...]) -> tuple[str, str]:
+    """The name of a matrix's entry, as text and in LaTeX.
+
+    Args:
+        matrix: its name, such as T, or dT for its rate.
+        places: the entry's row and column, or its row in a vector, from 1.
+    """
+    text = matrix + "".join(f"[{place}]" for place in places)
+    tex = matrix_in_tex(matrix)
+    tex = f"({tex})" if "_" in tex else tex
+    return text, f"{tex}_{{{','.join(map(str, places))}}}"
+
+
+def matrix_in_tex(matrix: str) -> str:
+    """The name of a matrix in LaTeX: D_{q}, \\dot{T}."""
+    found = _MATRIX.fullmatch(matrix)
+    if found is None:
+        return words(matrix)
+    base = f"\\{found['base']}" if len(found["base"]) > 1 else found["base"]
+    letter = rf"\dot{{{base}}}" if found["rate"] else base
+    return letter + (f"_{{{words(found['below'])}}}" if found["below"] else "")
+
+
 class Names:
     """The names of one model's symbols.
 
@@ -69,6 +91,7 @@ class Names:
         coordinates: the symbols of the joints, in order.
         derived: the symbols of their rates and accelerations.
         parameters: the symbols of the parameters.
+        entries: (matrix, indices from 1) of each symbol that is an entry of a matrix, by its name.
     """
 
     def __init__(
@@ -76,9 +99,11 @@ class Names:
         coordinates: Iterable[sympy.Symbol] = (),
         derived: Iterable[sympy.Symbol] = (),
         parameters: Iterable[sympy.Symbol] = (),
+        entries: Mapping[str, tuple[str, tuple[int, ...]]] = MappingProxyType({}),
     ):
         self.coordinates = tuple(coordinates)
         self.derived = {str(symbol) for symbol in derived}
+        self.entries = entries
         taken = {str(x) for x in (*self.coordinates, *parameters)}
         clear = len(self.coordinates) < 10
         self.short = clear and not any(re.fullmatch(r"[cs]\d+", name) for name in taken)
@@ -114,16 +139,16 @@ class Names:
 
     def symbol(self, name: str) -> str:
         """A symbol's name in LaTeX: I_{xx1}, \\dot{\\theta}_{1}."""
+        if name in self.entries:
+            return entry(*self.entries[name])[1]
         name, dots = self.undotted(name)
         return symbol(name, ("", r"\dot", r"\ddot")[dots])
 
     def undotted(self, name: str) -> tuple[str, int]:
-        """(the name of what this is the rate or the acceleration of, the number of dots): q1_d and
-        dT_3_1 have one, any name that is not a rate has none."""
-        if name in self.derived and (rate := _RATE.fullmatch(name)):
-            return rate["name"], len(rate["dots"])
-        place = _PLACE.fullmatch(name)
-        return (name[1:], 1) if place and place["rate"] else (name, 0)
+        """(the name of what this is the rate or the acceleration of, the number of dots): q1_d has
+        one, any name that is not a rate has none."""
+        rate = _RATE.fullmatch(name) if name in self.derived else None
+        return (rate["name"], len(rate["dots"])) if rate else (name, 0)
 
 
 def symbol(name: str, dots: str = "") -> str:
@@ -140,22 +165,16 @@ def symbol(name: str, dots: str = "") -> str:
 def divided(name: str) -> tuple[str, str, str] | None:
     """(letter, index, superscript) of a name; None for a name that is a word.
 
-    The superscript of an intermediate value is r for rotors, (2) for the second column of D, g for
-    gravity alone, and [2] for the second bodies on the links.
+    The superscript of an intermediate value is r for rotors, e and f for the two frames of a loop,
+    (2) for the second column of D, g for gravity alone, and [2] for the second bodies on the links.
     """
     if found := _PARTS.fullmatch(name):
         return found["base"], found["below"].lstrip("_") + (",0" if found["zero"] else ""), ""
     if found := _ENTRY.fullmatch(name):
-        above = "r" if found["rotor"] else ""
+        above = found["of"] or ""
         above += f"({found['column']})" if found["column"] else found["weight"] or ""
         above += f"[{found['layer']}]" if found["layer"] else ""
         return found["base"], found["below"], above + "'" * len(found["more"])
-    if found := _PLACE.fullmatch(name):
-        return (
-            found["base"],
-            found["below"].replace("_", ","),
-            found["of"] + "'" * len(found["more"]),
-        )
     return None
 
 
@@ -192,6 +211,10 @@ class _Text(_Abbreviating, StrPrinter):  # type: ignore[misc]
     def __init__(self, names: Names):
         super().__init__()
         self.names = names
+
+    def _print_Symbol(self, symbol: sympy.Symbol) -> str:
+        name = str(symbol.name)
+        return entry(*self.names.entries[name])[0] if name in self.names.entries else name
 
     def _trigonometric(self, function: sympy.Expr, exp: Any) -> str:  # noqa: ARG002
         return self.names.abbreviation(function) or str(super()._print_Function(function))
@@ -251,6 +274,11 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         return element
 
     def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> Any:  # noqa: ARG002
+        if symbol.name in self.names.entries:
+            matrix, places = self.names.entries[symbol.name]
+            return self._element(
+                "msub", self._matrix(matrix), self._element("mi", ",".join(map(str, places)))
+            )
         name, count = self.names.undotted(symbol.name)
         found, dots = divided(name), ("", "˙", "¨")[count]
         if found is None:
@@ -259,6 +287,15 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         if len(base) > 1:
             base = self._greek(base)
         return self._indexed(base, below, dots, above)
+
+    def _matrix(self, name: str) -> Any:
+        """A matrix's name, in parentheses if it has an index."""
+        found = _MATRIX.fullmatch(name)
+        base, below = (found["base"], found["below"] or "") if found else (name, "")
+        base = self._greek(base) if base in GREEK else base
+        named = self._indexed(base, below, "˙" if found and found["rate"] else "")
+        marks = (self._element("mo", mark) for mark in "()")
+        return self._element("mrow", next(marks), named, next(marks)) if below else named
 
     def _apart(self, word: Any) -> Any:
         """The word with a little space on both sides, as adjacent words would run together."""

@@ -9,7 +9,6 @@ coefficients are factored. The shortest form is the one with the fewest operatio
 
 from __future__ import annotations
 
-import cmath
 import itertools
 import math
 import random
@@ -23,14 +22,12 @@ import sympy
 from sympy.polys.orthopolys import chebyshevt_poly, chebyshevu_poly
 from sympy.polys.rings import ring as polynomial_ring
 
-from .polynomial import BITS, Polynomial, Ring
+from .polynomial import Polynomial, Ring
 
 MOST_FACTORED = 16
 """Largest number of terms of a sum that is factored; a longer one would take SymPy too long"""
-MOST_SIZED = 200
-"""Largest number of terms of a sum whose size is computed in more than one form"""
-ROUNDING = 1e-9
-"""Smaller coefficients count as zero"""
+DIGITS = 12
+"""Largest number of decimals of a constant that is taken as exact; a longer one is rounded"""
 MOST_FORMS = 400
 """Largest number of terms of a sum for which more than one form is tried"""
 
@@ -56,9 +53,7 @@ class Writer:
         self._parallel = any(len(each) > 1 for each in self.basis.values())
         self._angles: dict[tuple[int, bool], tuple[sympy.Expr, sympy.Expr]] = {}
         self._brackets: dict[Any, sympy.Expr] = {}
-        self._found_sizes: dict[Any, list[int]] = {}
         self._known: dict[Any, sympy.Expr] = {}
-        self._terms: dict[int, tuple[int, Angle, int, complex]] = {}
 
     def short(self, polynomial: Any) -> sympy.Expr:
         """The shortest expression found for a polynomial or number."""
@@ -75,83 +70,6 @@ class Writer:
             for (mono, angle), coefficient in self.real(polynomial).items()
         )
         return sympy.Add(*terms)
-
-    def brief(self, polynomial: Polynomial, most: int) -> sympy.Expr:
-        """A short expression; with more than `most` terms, the shortest one is not searched for."""
-        terms = self.real(polynomial)
-        if len(terms) <= most:
-            return self.short(polynomial)
-        sizes = self._sizes(polynomial)
-        form = sizes.index(min(sizes))
-        powers = self._of_powers(terms, form == 2) if form else None
-        return _gathered(self._of_sums(terms) if powers is None else powers)
-
-    def size(self, polynomial: Polynomial) -> int:
-        """The approximate length of the expression, without searching for it: its letters and
-        terms, in sums of angles or in powers, whichever has fewer."""
-        return min(self._sizes(polynomial))
-
-    def _sizes(self, polynomial: Polynomial) -> list[int]:
-        """The size in sums of angles, in powers, and in powers of absolute angles."""
-        key = frozenset(polynomial.terms.items())
-        if key not in self._found_sizes:
-            self._found_sizes[key] = self._sizes_found(polynomial)
-        return self._found_sizes[key]
-
-    def _sizes_found(self, polynomial: Polynomial) -> list[int]:
-        real: dict[tuple[int, Angle], complex] = defaultdict(complex)
-        count: dict[int, int] = {}
-        for key, coefficient in polynomial.terms.items():
-            mono, angle, length, factor = self._of_term(key)
-            if not angle or angle[0][1] > 0:
-                real[mono, angle] += coefficient * factor
-                count[mono] = length
-        size = sum(
-            (count[mono] + bool(angle)) * sum(abs(part) > ROUNDING for part in (c.real, c.imag))
-            for (mono, angle), c in real.items()
-        )
-        found = [size]
-        if any(len(angle) > 1 or (angle and angle[0][1] > 1) for _, angle in real):
-            for absolute in (False, True)[: 1 + self._parallel] if len(real) <= MOST_SIZED else ():
-                found.append(self._size_of_powers(real, count, absolute))
-        return found
-
-    def _of_term(self, key: int) -> tuple[int, Angle, int, complex]:
-        """For a term: (its key without angles, its angle, 1 + the number of its letters, the number
-        that e^{iπ/12} contributes)."""
-        found = self._terms.get(key)
-        if found is None:
-            length, angle, mono, factor = 1, [], key, 1 + 0j
-            for slot, exponent in self.ring.exponents(key):
-                kind = self.ring.generators[slot].kind
-                if kind == "angle":
-                    angle.append((slot, exponent))
-                elif kind == "fifteen":
-                    factor *= cmath.exp(1j * math.pi / 12 * exponent)
-                elif kind != "number":
-                    length += exponent
-                if kind in ("angle", "fifteen"):
-                    mono -= exponent << (BITS * slot)
-            found = self._terms[key] = mono, tuple(angle), length, factor
-        return found
-
-    def _size_of_powers(
-        self, real: Mapping[tuple[int, Angle], complex], count: Mapping[int, int], absolute: bool
-    ) -> int:
-        found: dict[Any, float] = defaultdict(float)
-        for (mono, angle), coefficient in real.items():
-            parts = self._absolute(angle) if absolute else angle
-            for powers, c in zip(
-                _expanded(parts), (coefficient.real, -coefficient.imag), strict=True
-            ):
-                if abs(c) > ROUNDING:
-                    for power, k in powers.items():
-                        found[mono, power] += c * k
-        return sum(
-            count[mono] + sum(e for _, e in power)
-            for (mono, power), c in found.items()
-            if abs(c) > ROUNDING
-        )
 
     def real(self, polynomial: Polynomial) -> dict[tuple[Monomial, tuple[str, Angle]], Fraction]:
         """The terms with cosines and sines of sums of angles:
@@ -575,3 +493,13 @@ def cost(expression: sympy.Expr) -> float:
     parts: Sequence[sympy.Expr] = expression.args
     joined = 0.7 if expression.is_Mul else 1.0
     return joined * (len(parts) - 1) + sum(cost(part) for part in parts)
+
+
+def rounded(expression: sympy.Expr) -> sympy.Expr:
+    """The expression with constants rounded to double precision if they have too many decimals."""
+    return expression.xreplace({x: shown(x) for x in expression.atoms(sympy.Rational)})
+
+
+def shown(number: sympy.Rational) -> sympy.Expr:
+    """The number, rounded to double precision if it has too many decimals."""
+    return number if number.q < 10**DIGITS else sympy.Float(repr(float(number)), 17)

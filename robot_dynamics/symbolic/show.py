@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import sympy
 
 from ..formulations.terms import ACCELERATED, TURNING
 from .document import Document, Equation, Formula, Section, is_nothing, step
-from .names import Names
+from .names import Names, entry, matrix_in_tex
 
 PRODUCT = "C_"
 """The prefix of intermediates that only C needs"""
@@ -104,13 +105,9 @@ def entries(name: str, values: sympy.Matrix) -> Iterator[Equation]:
         values: the matrix.
     """
     if is_nothing(values):
-        yield Equation(Formula(name, name), values)
+        yield Equation(Formula(name, matrix_in_tex(name)), values)
         return
-    single = values.shape[1] == 1
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            if values[i, j] != 0:
-                text = f"{name}[{i + 1}]" + ("" if single else f"[{j + 1}]")
-                below = f"{i + 1}" if single else f"{i + 1},{j + 1}"
-                tex = f"({name})" if "_" in name else name
-                yield Equation(Formula(text, f"{tex}_{{{below}}}"), values[i, j])
+    for i, j in np.ndindex(*values.shape):
+        if values[i, j] != 0:
+            places = (i + 1, j + 1)[: 1 if values.cols == 1 else 2]
+            yield Equation(Formula(*entry(name, places)), values[i, j])

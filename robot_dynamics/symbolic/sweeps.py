@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,9 +27,9 @@ MOTIONS = (
     "a_i = R_i^T (a_p + alpha_p x p_i + omega_p x (omega_p x p_i)), a_0 = -g0"
 )
 TEX_MOTIONS = (
-    r"\omega_i = R_i^T \omega_p + z \dot{q}_i, \quad \alpha_i = R_i^T \alpha_p + z \ddot{q}_i "
-    r"+ R_i^T \omega_p \times z \dot{q}_i, \quad "
-    r"a_i = R_i^T (a_p + \alpha_p \times p_i + \omega_p \times (\omega_p \times p_i))"
+    r"@\omega_i = R_i^T @\omega_p + @z \dot{q}_i, \quad "
+    r"@\alpha_i = R_i^T @\alpha_p + @z \ddot{q}_i + R_i^T @\omega_p \times @z \dot{q}_i, \quad "
+    r"@a_i = R_i^T (@a_p + @\alpha_p \times @p_i + @\omega_p \times (@\omega_p \times @p_i))"
 )
 """Motions of the links, in their own frames"""
 SWEEPS = {
@@ -38,11 +39,13 @@ SWEEPS = {
         ("Each link: force and moment about its frame's origin", ("U", "F", "N"),
          "U_i = [alpha_i]x + [omega_i]x^2;  F_i = m_i a_i + U_i m_i c_i;  "
          "N_i = I_i alpha_i + omega_i x I_i omega_i + m_i c_i x a_i",
-         r"U_i = [\alpha_i]_\times + [\omega_i]_\times^2, \quad F_i = m_i a_i + U_i m_i c_i, \quad "
-         r"N_i = I_i \alpha_i + \omega_i \times I_i \omega_i + m_i c_i \times a_i"),
+         r"U_i = [@\alpha_i]_\times + [@\omega_i]_\times^2, \quad "
+         r"@F_i = m_i @a_i + U_i m_i @c_i, \quad "
+         r"@N_i = I_i @\alpha_i + @\omega_i \times I_i @\omega_i + m_i @c_i \times @a_i"),
         ("Inward: forces and moments through the joints", ("f", "n"),
          "f_i = F_i + sum R_j f_j;  n_i = N_i + sum (R_j n_j + p_j x R_j f_j)",
-         r"f_i = F_i + \sum_j R_j f_j, \quad n_i = N_i + \sum_j (R_j n_j + p_j \times R_j f_j)"),
+         r"@f_i = @F_i + \sum_j R_j @f_j, \quad "
+         r"@n_i = @N_i + \sum_j (R_j @n_j + @p_j \times R_j @f_j)"),
     ),
     "gibbs_appell": (
         ("Steps 1 and 2: motions of the links, in link frames", ("omega", "alpha", "a"),
@@ -50,46 +53,50 @@ SWEEPS = {
         ("Step 2: motions of the rotors", ("omega_r", "alpha_r", "a_r"),
          "omega_r = R_r^T omega_k + Gamma_i qd_i z;  "
          "alpha_r = R_r^T alpha_k + Gamma_i qdd_i z + R_r^T omega_k x Gamma_i qd_i z",
-         r"\omega_r = R_r^T \omega_k + \Gamma_i \dot{q}_i z, \quad \alpha_r = R_r^T \alpha_k + "
-         r"\Gamma_i \ddot{q}_i z + R_r^T \omega_k \times \Gamma_i \dot{q}_i z"),
+         r"@\omega_r = R_r^T @\omega_k + \Gamma_i \dot{q}_i @z, \quad "
+         r"@\alpha_r = R_r^T @\alpha_k + \Gamma_i \ddot{q}_i @z "
+         r"+ R_r^T @\omega_k \times \Gamma_i \dot{q}_i @z"),
         ("Step 3: factors of the partial derivatives", ("eta", "mu", "eta_r", "mu_r"),
          "eta = m (a_G - g);  mu = I alpha + omega x I omega + c x eta",
-         r"\eta = m (a_G - g), \quad \mu = I \alpha + \omega \times I \omega + c \times \eta"),
+         r"@\eta = m (@a_G - @g), \quad "
+         r"@\mu = I @\alpha + @\omega \times I @\omega + @c \times @\eta"),
         ("Steps 4 and 5: sums over what each joint carries, of links and of rotors", ("f", "n"),
          "f_i = eta_i + sum R_j f_j;  n_i = mu_i + sum (R_j n_j + p_j x R_j f_j);  "
          "tau_j = n_j . z (turning), f_j . z (sliding), + Gamma_j mu_r . z",
-         r"f_i = \eta_i + \sum_j R_j f_j, \quad "
-         r"n_i = \mu_i + \sum_j (R_j n_j + p_j \times R_j f_j)"),
+         r"@f_i = @\eta_i + \sum_j R_j @f_j, \quad "
+         r"@n_i = @\mu_i + \sum_j (R_j @n_j + @p_j \times R_j @f_j)"),
     ),
     "murphy": (
         ("Outward: motions of the links, on base axes", ("R", "omega", "alpha", "a"),
          "z_i = R_i z;  omega_i = omega_p + z_i qd_i;  "
          "alpha_i = alpha_p + z_i qdd_i + omega_p x z_i qd_i;  "
          "a_i = a_p + alpha_p x r_i + omega_p x (omega_p x r_i)",
-         r"\omega_i = \omega_p + z_i \dot{q}_i, \quad \alpha_i = \alpha_p + z_i \ddot{q}_i + "
-         r"\omega_p \times z_i \dot{q}_i, \quad "
-         r"a_i = a_p + \alpha_p \times r_i + \omega_p \times (\omega_p \times r_i)"),
+         r"@\omega_i = @\omega_p + @z_i \dot{q}_i, \quad @\alpha_i = @\alpha_p + @z_i \ddot{q}_i + "
+         r"@\omega_p \times @z_i \dot{q}_i, \quad "
+         r"@a_i = @a_p + @\alpha_p \times @r_i + @\omega_p \times (@\omega_p \times @r_i)"),
         ("Links: rates of momentum", ("F", "N"),
          "F_i = m_i (a_G - g);  N_i = I_i alpha_i + omega_i x I_i omega_i + c_i x F_i",
-         r"F_i = m_i (a_G - g), \quad "
-         r"N_i = I_i \alpha_i + \omega_i \times I_i \omega_i + c_i \times F_i"),
+         r"@F_i = m_i (@a_G - @g), \quad "
+         r"@N_i = I_i @\alpha_i + @\omega_i \times I_i @\omega_i + @c_i \times @F_i"),
         ("Rotors: motions and wrenches on their mounts",
          ("omega_r", "alpha_r", "a_r", "F_r", "N_r"),
          "omega_r = omega_k + Gamma_i qd_i z_r;  "
          "alpha_r = alpha_k + Gamma_i qdd_i z_r + omega_k x Gamma_i qd_i z_r",
-         r"\omega_r = \omega_k + \Gamma_i \dot{q}_i z_r, \quad \alpha_r = \alpha_k + "
-         r"\Gamma_i \ddot{q}_i z_r + \omega_k \times \Gamma_i \dot{q}_i z_r"),
+         r"@\omega_r = @\omega_k + \Gamma_i \dot{q}_i @z_r, \quad @\alpha_r = @\alpha_k + "
+         r"\Gamma_i \ddot{q}_i @z_r + @\omega_k \times \Gamma_i \dot{q}_i @z_r"),
         ("Inward: wrenches through the joints", ("f", "n"),
          "f_i = F_i + sum f_j;  n_i = N_i + sum (n_j + r_j x f_j), rotors' with their mounts'",
-         r"f_i = F_i + \sum_j f_j, \quad n_i = N_i + \sum_j (n_j + r_j \times f_j)"),
+         r"@f_i = @F_i + \sum_j @f_j, \quad @n_i = @N_i + \sum_j (@n_j + @r_j \times @f_j)"),
     ),
 }  # fmt: skip
 
 TEX = {
-    "omega": r"\omega", "alpha": r"\alpha", "eta": r"\eta", "mu": r"\mu",
-    "omega_r": r"\omega^r", "alpha_r": r"\alpha^r", "a_r": "a^r", "eta_r": r"\eta^r",
-    "mu_r": r"\mu^r", "F_r": "F^r", "N_r": "N^r",
+    "omega": r"@\omega", "alpha": r"@\alpha", "a": "@a", "eta": r"@\eta", "mu": r"@\mu",
+    "F": "@F", "N": "@N", "f": "@f", "n": "@n",
+    "omega_r": r"@\omega^r", "alpha_r": r"@\alpha^r", "a_r": "@a^r", "eta_r": r"@\eta^r",
+    "mu_r": r"@\mu^r", "F_r": "@F^r", "N_r": "@N^r",
 }  # fmt: skip
+"""The vectors in LaTeX, as in the formulas: @a is bold, unlike the length a"""
 
 
 class Notes:
@@ -144,13 +151,15 @@ def sweeps(
                 if quantity in quantities
             ]
             if shown:
-                sections.append(step(title + part, text, tex, shown))
+                sections.append(step(title + part, text, _bold(tex), shown))
         sections.append(
             step(
                 "Torques of the sweeps" + part,
                 "tau_i = z . n_i (turning), z . f_i (sliding)",
-                r"\tau_i = z \cdot n_i \text{ (turning)}, \quad "
-                r"\tau_i = z \cdot f_i \text{ (sliding)}",
+                _bold(
+                    r"\tau_i = @z \cdot @n_i \text{ (turning)}, \quad "
+                    r"\tau_i = @z \cdot @f_i \text{ (sliding)}"
+                ),
                 (
                     Equation(Formula(f"tau[{name}]", rf"\tau_{{{i}}}"), write(torque))
                     for i, (name, torque) in enumerate(zip(names, torques, strict=True), 1)
@@ -172,5 +181,10 @@ def _numbered(seen: list[tuple[str, int, Any]]) -> list[tuple[str, int, Any, int
 
 def _name(quantity: str, body: int, count: int) -> Formula:
     dashes = "'" * count
-    tex = TEX.get(quantity, quantity)
+    tex = _bold(TEX.get(quantity, quantity))
     return Formula(f"{quantity}_{body + 1}{dashes}", f"{tex}_{{{body + 1}}}{dashes}")
+
+
+def _bold(tex: str) -> str:
+    """The formula with its vectors in bold: @a becomes \\boldsymbol{a}."""
+    return re.sub(r"@(\\?[A-Za-z]+)", r"\\boldsymbol{\1}", tex)

@@ -19,14 +19,22 @@ from ..mechanism import (
     Inertial,
     Joint,
     Link,
+    Loop,
     Mechanism,
     Pose,
     Rotor,
 )
-from ..scalar import Array, array, is_zero, rotation_x, rotation_y, rotation_z
+from ..scalar import Array, Floats, array, is_zero, rotation_x, rotation_y, rotation_z
 from .polynomial import Polynomial, Ring
 
+SHORT, ROUNDING = 8, 1e-13
+"""Significant digits, and the relative distance within which a computed number is replaced by the
+nearest one with that many digits"""
+NOTHING = 1e-12
+"""m: a computed coordinate below it is zero"""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+RATIO = "Gamma"
+"""The letter of gear ratios, unless `Parameters.ratio` is another one"""
 _BODY = re.compile(r"(m|I_[xyz][xyz])r?\d+")
 """Names of masses and of entries of inertias"""
 
@@ -47,18 +55,23 @@ class Parameters:
     """The description's own expressions, by place"""
     own: Mapping[str, float] = field(default_factory=dict)
     """The description's own symbols and their values"""
+    ratio: str = RATIO
+    """The letter of gear ratios"""
 
     @classmethod
-    def of(cls, mechanism: Mechanism, symbols: bool, taken: Sequence[str]) -> Parameters:
+    def of(
+        cls, mechanism: Mechanism, symbols: bool, taken: Sequence[str], ratio: str = RATIO
+    ) -> Parameters:
         """The parameters of a mechanism, in its own notation if it has one.
 
         Args:
             mechanism: the robot.
             symbols: True: symbols; False: exact numbers.
             taken: names that are in use.
+            ratio: the letter of gear ratios.
         """
         names = frozenset(taken)
-        return cls(symbols, {}, names, mechanism.notation, mechanism.symbols)
+        return cls(symbols, {}, names, mechanism.notation, mechanism.symbols, ratio)
 
     def __call__(self, name: str, value: Any, place: str = "") -> Any:
         if is_zero(value):
@@ -72,6 +85,7 @@ class Parameters:
             numbers = {each: self.own[each] for each in letters(text)}
             if math.isclose(evaluate(text, numbers), float(value), rel_tol=1e-12):
                 return evaluate(text, {each: self._symbol(each, x) for each, x in numbers.items()})
+        name = name.replace(RATIO, self.ratio)
         # each name stands for one number only
         while (
             name in self.taken
@@ -385,7 +399,9 @@ def _rotor(rotor: Rotor, i: str, parameters: Naming, rotation: Callable[..., Arr
         (
             name,
             parameters(
-                f"Gamma{i}" + (f"_{k}" if several else ""), ratio, f"{rotor.name}.rotor.gear_ratio"
+                f"{RATIO}{i}" + (f"_{k}" if several else ""),
+                ratio,
+                f"{rotor.name}.rotor.gear_ratio",
             ),
         )
         for k, (name, ratio) in enumerate(rotor.ratios, 1)
@@ -438,25 +454,27 @@ def _inertial(body: Inertial, kind: str, i: str, place: str, parameters: Naming)
     return Inertial(mass, array(center), tensor)
 
 
-def symbolic_loops(
-    mechanism: Mechanism, parameters: Naming, rotation: Callable[..., Array] = unnamed
-) -> Mechanism:
-    """The loops with symbols for the positions of their hinges: e_xi, e_yi … on the successor,
-    f_xi, f_yi … on the predecessor."""
+def symbolic_loop(loop: Loop, i: int, letters: Letters) -> Loop:
+    """The loop of number i with symbols for the positions of its frames: e_xi, e_yi … on the
+    successor, f_xi, f_yi … on the predecessor."""
 
-    def placed(end: Attachment, kind: str, i: int) -> Attachment:
-        p = [
-            parameters(f"{kind}_{c}{i}", v)
-            for c, v in zip("xyz", end.pose.translation, strict=True)
-        ]
-        return Attachment(end.link, Pose(rotation(end.pose.rotation, f"{kind}{i}"), array(p)))
+    def placed(end: Attachment, kind: str) -> Attachment:
+        turned = letters.rotation(end.pose.rotation, f"{kind}{i}")
+        return Attachment(end.link, Pose(turned, point(end.pose.translation, kind, i, letters)))
 
-    loops = tuple(
-        replace(
-            loop,
-            predecessor=placed(loop.predecessor, "f", i),
-            successor=placed(loop.successor, "e", i),
-        )
-        for i, loop in enumerate(mechanism.loops, 2)
+    return replace(
+        loop, predecessor=placed(loop.predecessor, "f"), successor=placed(loop.successor, "e")
     )
-    return replace(mechanism, loops=loops)
+
+
+def point(position: Floats, kind: str, i: int, letters: Letters) -> Array:
+    """A position (3,), m, in the letters e_xi, e_yi … of its kind and number."""
+    values = (0.0 if abs(x) < NOTHING else near(x) for x in position)
+    return array(letters(f"{kind}_{c}{i}", x) for c, x in zip("xyz", values, strict=True))
+
+
+def near(value: float) -> float:
+    """The short decimal that a computed value equals up to rounding, otherwise the value itself."""
+    # a difference of short decimals: 0.0222 - 0.02215 is 5.000000000000143e-05
+    short = float(f"{value:.{SHORT}g}")
+    return short if abs(short - value) <= ROUNDING * abs(value) else value

@@ -17,7 +17,6 @@ from ...mechanism import Mechanism
 from ...motion.swing import Motion
 from ...scalar import roll_pitch_yaw
 from ...symbolic import derive
-from ...symbolic.closed_chain import is_planar
 from ...symbolic.document import Document
 from ...symbolic.symbolic_parameters import dh_row
 from ..compare import compare, coordinates, within_reach
@@ -255,7 +254,7 @@ def _derivation(source: str, mechanism: Mechanism, *, most: int) -> str:
     whole = f"<p>The whole derivation: <code>{escape(command)}</code></p>"
     if joints <= min(most, DERIVED_CLOSED if mechanism.loops else DERIVED):
         inner = _typeset(mechanism, whole)
-    elif joints <= min(most, LISTED) and mechanism.loops and not is_planar(mechanism):
+    elif joints <= min(most, LISTED) and mechanism.loops:
         inner = _listed(mechanism, whole)
     else:
         inner = f"<p>The equations of {joints} joints are left out of this page.</p>{whole}"
@@ -268,7 +267,7 @@ def _typeset(mechanism: Mechanism, whole: str) -> str:
     # many rotors add many symbols: the equations stay short without them
     bare = replace(mechanism, rotors=()) if len(mechanism.rotors) > LETTERS else mechanism
     try:
-        found = derive(bare).document(steps=mechanism.loops != () or joints <= LETTERS)
+        found = derive(bare).document(steps=joints <= LETTERS)
     except RobotDynamicsError:
         return ""
     document, missing = _bounded(found)

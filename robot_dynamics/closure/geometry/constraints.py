@@ -93,29 +93,29 @@ class Constraints:
 
     def residual(self, q: Array) -> Array:
         """φ(q) (m,), zero if all loops are closed: lengths in m, and cosines."""
-        return array(self._each(_residual, q))
+        return array(self._each(Closure.residual, q))
 
     def jacobian(self, q: Array) -> Array:
         """∂φ/∂q (m, n)."""
-        return self._stacked(self._each(_jacobian, q))
+        return self._stacked(self._each(Closure.jacobian, q))
 
     def jacobian_rate(self, q: Array, qd: Array) -> Array:
         """d/dt ∂φ/∂q (m, n)."""
-        return self._stacked(self._each(_rate, q, qd))
+        return self._stacked(self._each(Closure.jacobian_rate, q, qd))
 
     def directions(self, q: Array) -> Array:
         """(m, 6): the wrench [force; moment] on the successor for a unit multiplier of each row."""
-        return array(self._each(_directions, q)).reshape(-1, 6)
+        return array(self._each(Closure.directions, q)).reshape(-1, 6)
 
     def _each(
         self,
-        rows_of: Callable[[_Closure], list[Array]],
+        rows_of: Callable[[Closure], list[Array]],
         q: Array,
         qd: Array | None = None,
     ) -> list[Array]:
         pairs = zip(self.loops, self.frames(q, qd), strict=True)
         return [
-            row for loop, (p, s) in pairs for row in rows_of(_Closure(loop.type, p, s, self.axes))
+            row for loop, (p, s) in pairs for row in rows_of(Closure(loop.type, p, s, self.axes))
         ]
 
     def has_fixed_axes(self, loop: Loop) -> bool:
@@ -126,8 +126,8 @@ class Constraints:
         return array(rows).reshape(len(rows), self.coordinates[0].shape[1])
 
 
-class _Closure:
-    """One loop at one q: its two frames, and the axes along which offsets are measured."""
+class Closure:
+    """One loop at one q, given its frames, and the axes along which offsets are measured."""
 
     def __init__(self, kind: str, p: FrameMotion, s: FrameMotion, axes: Array | None):
         self.p, self.s = p, s
@@ -135,51 +135,52 @@ class _Closure:
         self.is_fixed = axes is not None and self.places == (X, Y, Z)
         self.axes = axes if axes is not None and self.is_fixed else p.rotation
 
+    def residual(self) -> list[Array]:
+        """The rows of φ."""
+        p, s = self.p, self.s
+        # e = Aᵀ (p_s - p_p)
+        offset = self.axes.T @ (s.point - p.point)
+        return [offset[axis] for axis in self.places] + [
+            np.dot(p.rotation[:, a], s.rotation[:, b]) for a, b in self.normals
+        ]
 
-def _residual(closure: _Closure) -> list[Array]:
-    p, s = closure.p, closure.s
-    # e = Aᵀ (p_s - p_p)
-    offset = closure.axes.T @ (s.point - p.point)
-    return [offset[axis] for axis in closure.places] + [
-        np.dot(p.rotation[:, a], s.rotation[:, b]) for a, b in closure.normals
-    ]
+    def directions(self) -> list[Array]:
+        """See `Constraints.directions`."""
+        p, s = self.p, self.s
+        return [array([*self.axes[:, axis], *zeros(3)]) for axis in self.places] + [
+            array([*zeros(3), *cross(s.rotation[:, b], p.rotation[:, a])]) for a, b in self.normals
+        ]
 
+    def jacobian(self) -> list[Array]:
+        """The rows of ∂φ/∂q."""
+        p, s = self.p, self.s
+        # ė = R_pᵀ (v_s - v_p + d × ω_p),  d = p_s - p_p; along fixed axes Aᵀ (v_s - v_p)
+        inner = s.V - p.V
+        if not self.is_fixed:
+            inner = inner + skew(s.point - p.point) @ p.W
+        offsets = self.axes.T @ inner
+        # d(a·b)/dt = (b × a)·(ω_s - ω_p)
+        turn = s.W - p.W
+        return [offsets[axis] for axis in self.places] + [
+            cross(s.rotation[:, b], p.rotation[:, a]) @ turn for a, b in self.normals
+        ]
 
-def _directions(closure: _Closure) -> list[Array]:
-    p, s = closure.p, closure.s
-    return [array([*closure.axes[:, axis], *zeros(3)]) for axis in closure.places] + [
-        array([*zeros(3), *cross(s.rotation[:, b], p.rotation[:, a])]) for a, b in closure.normals
-    ]
-
-
-def _jacobian(closure: _Closure) -> list[Array]:
-    p, s = closure.p, closure.s
-    # ė = R_pᵀ (v_s - v_p + d × ω_p),  d = p_s - p_p; along fixed axes Aᵀ (v_s - v_p)
-    inner = s.V - p.V
-    if not closure.is_fixed:
-        inner = inner + skew(s.point - p.point) @ p.W
-    offsets = closure.axes.T @ inner
-    # d(a·b)/dt = (b × a)·(ω_s - ω_p)
-    turn = s.W - p.W
-    return [offsets[axis] for axis in closure.places] + [
-        cross(s.rotation[:, b], p.rotation[:, a]) @ turn for a, b in closure.normals
-    ]
-
-
-def _rate(closure: _Closure) -> list[Array]:
-    p, s = closure.p, closure.s
-    inner_rate = s.V_rate - p.V_rate
-    if not closure.is_fixed:
-        d, d_rate = s.point - p.point, s.velocity - p.velocity
-        # d/dt of R_pᵀ (…), with dR_pᵀ/dt = -R_pᵀ [ω_p]×
-        inner = s.V - p.V + skew(d) @ p.W
-        inner_rate = inner_rate + skew(d_rate) @ p.W + skew(d) @ p.W_rate - skew(p.omega) @ inner
-    offsets = closure.axes.T @ inner_rate
-    turn, turn_rate = s.W - p.W, s.W_rate - p.W_rate
-    rows = [offsets[axis] for axis in closure.places]
-    for i, j in closure.normals:
-        a, b = p.rotation[:, i], s.rotation[:, j]
-        normal_rate = cross(cross(s.omega, b), a) + cross(b, cross(p.omega, a))
-        # d/dt of (b × a)·(W_s - W_p)
-        rows.append(normal_rate @ turn + cross(b, a) @ turn_rate)
-    return rows
+    def jacobian_rate(self) -> list[Array]:
+        """The rows of d/dt ∂φ/∂q."""
+        p, s = self.p, self.s
+        inner_rate = s.V_rate - p.V_rate
+        if not self.is_fixed:
+            d, d_rate = s.point - p.point, s.velocity - p.velocity
+            # d/dt of R_pᵀ (…), with dR_pᵀ/dt = -R_pᵀ [ω_p]×
+            inner = s.V - p.V + skew(d) @ p.W
+            inner_rate = inner_rate + skew(d_rate) @ p.W + skew(d) @ p.W_rate
+            inner_rate = inner_rate - skew(p.omega) @ inner
+        offsets = self.axes.T @ inner_rate
+        turn, turn_rate = s.W - p.W, s.W_rate - p.W_rate
+        rows = [offsets[axis] for axis in self.places]
+        for i, j in self.normals:
+            a, b = p.rotation[:, i], s.rotation[:, j]
+            normal_rate = cross(cross(s.omega, b), a) + cross(b, cross(p.omega, a))
+            # d/dt of (b × a)·(W_s - W_p)
+            rows.append(normal_rate @ turn + cross(b, a) @ turn_rate)
+        return rows

@@ -90,7 +90,7 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
     links_taken = set(mechanism.index())
     joints_taken = {link.joint.name for link in mechanism.links}
     loops_taken = {loop.name for loop in mechanism.loops}
-    axes, planar = _plane(mechanism, places)
+    axes, planar = plane_of(mechanism, places)
 
     # the leg ends in a link without a body, which follows the platform's orientation
     at_leg, at_platform = places.frames(kind, carriers)
@@ -242,8 +242,9 @@ class _Places:
         return frame, frame
 
 
-def _plane(mechanism: Mechanism, places: _Places) -> tuple[Floats, bool]:
+def plane_of(mechanism: Mechanism, places: _Places | None = None) -> tuple[Floats, bool]:
     """(axes (3, 3), whether the whole robot moves in the plane of the first two)."""
+    places = places or _Places(mechanism)
     turning: list[Floats] = []
     sliding: list[Floats] = []
     for link in mechanism.moving:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ...mechanism import Attachment, Mechanism
-from ...scalar import Array, array, cross, rotation_z, zeros
+from ...scalar import Array, Note, array, cross, rotation_z, unnoticed, zeros
 
 Column = Callable[[int], Array]
 """The column (3,) of one joint"""
@@ -94,10 +94,16 @@ class TreeMotion:
         coordinates: (S, s) with q_tree = S q + s.
         q: (n,), rad or m.
         qd: (n,), rad/s or m/s; None: at rest.
+        note: called with R, p, omega, v and zeta, the rate of its joint's axis, of each link.
     """
 
     def __init__(
-        self, tree: Mechanism, coordinates: tuple[Array, Array], q: Array, qd: Array | None = None
+        self,
+        tree: Mechanism,
+        coordinates: tuple[Array, Array],
+        q: Array,
+        qd: Array | None = None,
+        note: Note = unnoticed,
     ):
         self.tree = tree
         self.index = tree.index()
@@ -121,9 +127,10 @@ class TreeMotion:
             else:
                 arm = arm + axis * q_tree[i]
                 w_i, v_i = w, v + cross(w, arm) + axis * qd_tree[i]
-            self.R[i], self.p[i], self.w[i], self.v[i] = turned, p + arm, w_i, v_i
+            self.R[i], self.p[i] = note("R", i, turned), note("p", i, p + arm)
+            self.w[i], self.v[i] = note("omega", i, w_i), note("v", i, v_i)
             self.z.append(axis)
-            self.z_rate.append(cross(w, axis))
+            self.z_rate.append(note("zeta", i, cross(w, axis)))
 
     def frame(self, attachment: Attachment) -> FrameMotion:
         """The motion of a frame on a link."""
