@@ -249,16 +249,47 @@ def test_lists_are_short_and_exact_by_any_formulation(name, formulation):
     assert all(x in model.entries or re.fullmatch(FRAMES, x) for x in entries)
 
 
-@pytest.mark.parametrize("name", ["delta", "rrr", "gough_stewart"])
-def test_long_entries_of_frames_have_letters(name, monkeypatch):
-    """As in robots whose frames are turned by arbitrary angles."""
+@pytest.mark.parametrize(
+    ("name", "first"), [("delta", 1), ("rrr", 1), ("gough_stewart", 1), ("five_bar", 2)]
+)
+def test_long_entries_of_frames_have_letters(name, first, monkeypatch):
+    """As in robots whose frames are turned by arbitrary angles. The loops are numbered from 2, as
+    their letters e_x2 are; 1 is the joint that carries a free platform."""
     monkeypatch.setattr(projections, "FRAME", 1)
     mechanism = rd.load(CONFIG / f"{name}.yaml")
     model = derive(mechanism)
     quantities = {re.sub(r"_[xyz]+\d+$", "", str(x)) for x, _ in model.others["frames"]}
-    assert {"R", "p", "p_e"} <= quantities
+    assert {"R", "p"} <= quantities
     assert_exact(listing(model, mechanism, reach=0.02)[1])
-    assert r"p^{e}_{x1}" in model.latex()
+    written = model.latex()
+    assert f"p^{{e}}_{{x{first}}}" in written or f"p^{{f}}_{{x{first}}}" in written
+    assert f"p^{{e}}_{{x{first - 1}}}" not in written
+
+
+def rotor_on(mount: str) -> dict:
+    """A rotor that this link carries."""
+    inertia = {"ixx": 2e-4, "iyy": 2e-4, "izz": 3e-4}
+    return {"mount": mount, "origin": {"xyz": [0.02, 0.01, 0.03], "rpy": [0.3, 0.0, 0.0]},
+            "gear_ratio": 20.0, "mass": 0.2, "inertia": inertia}  # fmt: skip
+
+
+def test_a_rotor_on_the_platform_is_part_of_the_equations(tmp_path):
+    robot = shipped("rrr")
+    link = next(link for link in robot["links"] if link["joint"].get("name") == "qa2")
+    link["rotor"] = rotor_on("platform")
+    mechanism = load(robot, tmp_path)
+    assert_exact(listing(derive(mechanism), mechanism)[1])
+
+
+def test_bodies_of_the_wrist_that_carries_the_platform_are_part_of_the_equations(tmp_path):
+    robot = shipped("delta")
+    wrist = next(link for link in robot["links"] if link["name"] == "wrist1")
+    wrist |= {"mass": 0.3, "center_of_mass": [0.01, 0.02, 0.0],
+              "inertia": {"ixx": 1e-3, "iyy": 2e-3, "izz": 1.5e-3}}  # fmt: skip
+    mechanism = load(robot, tmp_path)
+    model = derive(mechanism)
+    assert "qv1" in model.coordinate_names
+    assert_exact(listing(model, mechanism)[1])
 
 
 @pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
