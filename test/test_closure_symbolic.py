@@ -266,6 +266,16 @@ def test_long_entries_of_frames_have_letters(name, first, monkeypatch):
     assert f"p^{{e}}_{{x{first - 1}}}" not in written
 
 
+def test_hinges_of_the_platform_have_letters_on_it():
+    """e of the three legs are the triangle that they hold."""
+    model = derived("delta", "newton_euler")
+    e = {name: model.parameters.get(sympy.Symbol(name, real=True), 0.0)
+         for name in ("e_x1", "e_y1", "e_x2", "e_y2", "e_x3", "e_y3")}  # fmt: skip
+    legs = [complex(e[f"e_x{k}"], e[f"e_y{k}"]) for k in (1, 2, 3)]
+    assert abs(sum(legs)) < 1e-12
+    assert np.allclose(np.abs(legs), 0.05)
+
+
 def rotor_on(mount: str) -> dict:
     """A rotor that this link carries."""
     inertia = {"ixx": 2e-4, "iyy": 2e-4, "izz": 3e-4}
