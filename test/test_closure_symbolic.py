@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 import sympy
-from closed_robots import ClosedChain, load, shipped
+from closed_robots import ClosedChain, closed_at_home, load, random_rrr, shipped
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
@@ -264,6 +264,42 @@ def test_long_entries_of_frames_have_letters(name, first, monkeypatch):
     written = model.latex()
     assert f"p^{{e}}_{{x{first}}}" in written or f"p^{{f}}_{{x{first}}}" in written
     assert f"p^{{e}}_{{x{first - 1}}}" not in written
+
+
+@pytest.mark.parametrize(("seed", "sliding", "rotors"), [(1, 0, False), (2, None, True)])
+def test_planar_robots_in_any_plane_with_any_frames_are_exact(seed, sliding, rotors, tmp_path):
+    robot = random_rrr(seed, carrier=seed, sliding=sliding, rotors=rotors)
+    platform = next(link for link in robot["links"] if link["name"] == "platform")
+    platform["origin"]["rpy"] = [0.4, -0.3, 0.2]
+    others = [f"distal{leg}" for leg in range(3) if leg != seed]
+    closed = closed_at_home(
+        {key: value for key, value in robot.items() if key != "loops"},
+        [(name, "platform", "revolute") for name in others],
+    )
+    mechanism = load(closed, tmp_path)
+    model = derive(mechanism)
+    assert len(model.x) == 3
+    assert_exact(listing(model, mechanism, reach=0.01)[1])
+
+
+def test_rows_beyond_those_of_the_legs_constrain_the_platform(tmp_path):
+    """With a leg of one moving joint the platform has two degrees of freedom: K has a row too many
+    of closures, which are E v = 0."""
+    robot = shipped("rrr")
+    proximal = next(link for link in robot["links"] if link["joint"].get("name") == "qa3")
+    proximal |= {"joint": {"type": "fixed"}, "theta": robot["home"].pop("qa3")}
+    robot |= {"actuated": ["qa1", "qa2"]}
+    mechanism = load(robot, tmp_path)
+    model = derive(mechanism)
+    assert "E" in model.matrices
+    assert_exact(listing(model, mechanism, reach=0.05)[1])
+    assert "Rate of E" in model.text()
+
+
+def test_the_simplest_rows_and_names_are_chosen():
+    text = derived("delta", "newton_euler").text()
+    assert "K[1][1] = c14/(a1*s4)" in text
+    assert "Inverse of J_q" not in derived("rrr", "newton_euler").text()
 
 
 def test_hinges_of_the_platform_have_letters_on_it():
