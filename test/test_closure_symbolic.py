@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 import sympy
-from closed_robots import ClosedChain, load, shipped
+from closed_robots import ClosedChain, closed_at_home, load, random_rrr, shipped
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
@@ -249,16 +249,93 @@ def test_lists_are_short_and_exact_by_any_formulation(name, formulation):
     assert all(x in model.entries or re.fullmatch(FRAMES, x) for x in entries)
 
 
-@pytest.mark.parametrize("name", ["delta", "rrr", "gough_stewart"])
-def test_long_entries_of_frames_have_letters(name, monkeypatch):
-    """As in robots whose frames are turned by arbitrary angles."""
+@pytest.mark.parametrize(
+    ("name", "first"), [("delta", 1), ("rrr", 1), ("gough_stewart", 1), ("five_bar", 2)]
+)
+def test_long_entries_of_frames_have_letters(name, first, monkeypatch):
+    """As in robots whose frames are turned by arbitrary angles. The loops are numbered from 2, as
+    their letters e_x2 are; 1 is the joint that carries a free platform."""
     monkeypatch.setattr(projections, "FRAME", 1)
     mechanism = rd.load(CONFIG / f"{name}.yaml")
     model = derive(mechanism)
     quantities = {re.sub(r"_[xyz]+\d+$", "", str(x)) for x, _ in model.others["frames"]}
-    assert {"R", "p", "p_e"} <= quantities
+    assert {"R", "p"} <= quantities
     assert_exact(listing(model, mechanism, reach=0.02)[1])
-    assert r"p^{e}_{x1}" in model.latex()
+    written = model.latex()
+    assert f"p^{{e}}_{{x{first}}}" in written or f"p^{{f}}_{{x{first}}}" in written
+    assert f"p^{{e}}_{{x{first - 1}}}" not in written
+
+
+@pytest.mark.parametrize(("seed", "sliding", "rotors"), [(1, 0, False), (2, None, True)])
+def test_planar_robots_in_any_plane_with_any_frames_are_exact(seed, sliding, rotors, tmp_path):
+    robot = random_rrr(seed, carrier=seed, sliding=sliding, rotors=rotors)
+    platform = next(link for link in robot["links"] if link["name"] == "platform")
+    platform["origin"]["rpy"] = [0.4, -0.3, 0.2]
+    others = [f"distal{leg}" for leg in range(3) if leg != seed]
+    closed = closed_at_home(
+        {key: value for key, value in robot.items() if key != "loops"},
+        [(name, "platform", "revolute") for name in others],
+    )
+    mechanism = load(closed, tmp_path)
+    model = derive(mechanism)
+    assert len(model.x) == 3
+    assert_exact(listing(model, mechanism, reach=0.01)[1])
+
+
+def test_rows_beyond_those_of_the_legs_constrain_the_platform(tmp_path):
+    """With a leg of one moving joint the platform has two degrees of freedom: K has a row too many
+    of closures, which are E v = 0."""
+    robot = shipped("rrr")
+    proximal = next(link for link in robot["links"] if link["joint"].get("name") == "qa3")
+    proximal |= {"joint": {"type": "fixed"}, "theta": robot["home"].pop("qa3")}
+    robot |= {"actuated": ["qa1", "qa2"]}
+    mechanism = load(robot, tmp_path)
+    model = derive(mechanism)
+    assert "E" in model.matrices
+    assert_exact(listing(model, mechanism, reach=0.05)[1])
+    assert "Rate of E" in model.text()
+
+
+def test_the_simplest_rows_and_names_are_chosen():
+    text = derived("delta", "newton_euler").text()
+    assert "K[1][1] = c14/(a1*s4)" in text
+    assert "Inverse of J_q" not in derived("rrr", "newton_euler").text()
+
+
+def test_hinges_of_the_platform_have_letters_on_it():
+    """e of the three legs are the triangle that they hold."""
+    model = derived("delta", "newton_euler")
+    e = {name: model.parameters.get(sympy.Symbol(name, real=True), 0.0)
+         for name in ("e_x1", "e_y1", "e_x2", "e_y2", "e_x3", "e_y3")}  # fmt: skip
+    legs = [complex(e[f"e_x{k}"], e[f"e_y{k}"]) for k in (1, 2, 3)]
+    assert abs(sum(legs)) < 1e-12
+    assert np.allclose(np.abs(legs), 0.05)
+
+
+def rotor_on(mount: str) -> dict:
+    """A rotor that this link carries."""
+    inertia = {"ixx": 2e-4, "iyy": 2e-4, "izz": 3e-4}
+    return {"mount": mount, "origin": {"xyz": [0.02, 0.01, 0.03], "rpy": [0.3, 0.0, 0.0]},
+            "gear_ratio": 20.0, "mass": 0.2, "inertia": inertia}  # fmt: skip
+
+
+def test_a_rotor_on_the_platform_is_part_of_the_equations(tmp_path):
+    robot = shipped("rrr")
+    link = next(link for link in robot["links"] if link["joint"].get("name") == "qa2")
+    link["rotor"] = rotor_on("platform")
+    mechanism = load(robot, tmp_path)
+    assert_exact(listing(derive(mechanism), mechanism)[1])
+
+
+def test_bodies_of_the_wrist_that_carries_the_platform_are_part_of_the_equations(tmp_path):
+    robot = shipped("delta")
+    wrist = next(link for link in robot["links"] if link["name"] == "wrist1")
+    wrist |= {"mass": 0.3, "center_of_mass": [0.01, 0.02, 0.0],
+              "inertia": {"ixx": 1e-3, "iyy": 2e-3, "izz": 1.5e-3}}  # fmt: skip
+    mechanism = load(robot, tmp_path)
+    model = derive(mechanism)
+    assert "qv1" in model.coordinate_names
+    assert_exact(listing(model, mechanism)[1])
 
 
 @pytest.mark.parametrize("rotors", ["full", "reflected", "none"])

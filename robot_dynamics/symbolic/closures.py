@@ -119,7 +119,7 @@ class Legs:
 
     def place(self, pose: Floats) -> list[float]:
         """The platform's coordinates x for the pose (4, 4) of its link in the base frame."""
-        R, p = self.axes.T @ pose[:3, :3] @ self.tilt.T, self.axes.T @ pose[:3, 3]
+        R, p = self.axes.T @ pose[:3, :3], self.axes.T @ pose[:3, 3]
         every = [*p, *roll_pitch_yaw(R)]
         return [float(every[k]) for k in self.coordinates]
 

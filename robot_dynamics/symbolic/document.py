@@ -175,9 +175,9 @@ class Document:
             if section.table:
                 body.append(html_table(section.table))
             for equation in _shown(section):
-                name = said(equation.name.text)
+                name = self.names.equation_name(equation.name.text)
                 value = self.names.mathml(equation.value)
-                body.append(f"<p><i>{name}</i> <math><mo>=</mo>{value}</math></p>")
+                body.append(f"<p>{name} <math><mo>=</mo>{value}</math></p>")
             body += [f"<p>{said(line)}</p>" for line in _zeros(section)]
         body += [f"<p>{said(line)}</p>" for line in self._legend() if line]
         if self.parameters:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from html import escape
 from types import MappingProxyType
 from typing import Any
 
@@ -37,6 +38,8 @@ _ENTRY = re.compile(
 """A name from `entry_names`, with the prefix and suffix that `listed` may add"""
 _MATRIX = re.compile(r"(?P<rate>d?)(?P<base>Gamma|[A-Za-z])(?:_(?P<below>\w+))?")
 """A matrix: T, its rate dT, D_q of the legs"""
+_ENTRY_TEXT = re.compile(r"(?P<matrix>[A-Za-z]\w*)(?P<places>(?:\[\d+\])+)")
+"""The name of an entry as text; see `entry`"""
 _RATE = re.compile(r"(?P<name>.+?)_(?P<dots>d{1,2})")
 _SPECIAL = {"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
 _WORDS = {
@@ -136,6 +139,14 @@ class Names:
     def mathml(self, expression: Any) -> str:
         """The expression in presentation MathML, without the outer element."""
         return str(self._mathml.doprint(sympy.sympify(expression)))
+
+    def equation_name(self, text: str) -> str:
+        """The name of an equation in HTML: that of a matrix's entry, such as D[1][2], as MathML."""
+        found = _ENTRY_TEXT.fullmatch(text)
+        if found is None:
+            return f"<i>{escape(text)}</i>"
+        places = re.findall(r"\d+", found["places"])
+        return f"<math>{self._mathml.entry(found['matrix'], places).toxml()}</math>"
 
     def symbol(self, name: str) -> str:
         """A symbol's name in LaTeX: I_{xx1}, \\dot{\\theta}_{1}."""
@@ -275,10 +286,7 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
 
     def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> Any:  # noqa: ARG002
         if symbol.name in self.names.entries:
-            matrix, places = self.names.entries[symbol.name]
-            return self._element(
-                "msub", self._matrix(matrix), self._element("mi", ",".join(map(str, places)))
-            )
+            return self.entry(*self.names.entries[symbol.name])
         name, count = self.names.undotted(symbol.name)
         found, dots = divided(name), ("", "˙", "¨")[count]
         if found is None:
@@ -287,6 +295,11 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         if len(base) > 1:
             base = self._greek(base)
         return self._indexed(base, below, dots, above)
+
+    def entry(self, matrix: str, places: Iterable[Any]) -> Any:
+        """An entry of a matrix."""
+        index = self._element("mi", ",".join(map(str, places)))
+        return self._element("msub", self._matrix(matrix), index)
 
     def _matrix(self, name: str) -> Any:
         """A matrix's name, in parentheses if it has an index."""

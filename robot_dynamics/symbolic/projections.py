@@ -43,7 +43,7 @@ STEPS = 6
 BESIDE = 0.05
 """rad or m: distance from home of another configuration at which rows must be independent, too"""
 LATER = 1e-3
-"""Weight of rows and joints that are used only if others do not suffice"""
+"""Weight of joints that are used only if others do not suffice"""
 FRAME = 24
 """Largest number of terms of an entry of a link's frame that has no name"""
 
@@ -172,7 +172,7 @@ class Projections:
             [[True] * len(x.places) + [False] * len(x.normals) for x in self.closures]
         )
         filled = np.max(np.abs(at), axis=(0, 2)) > 1e-9
-        self.J, self.at, self.offsets = J[self.kept], [x[self.kept] for x in at], offsets[self.kept]
+        self.J, self.at = J[self.kept], [x[self.kept] for x in at]
         return {*np.flatnonzero(filled & offsets)} <= {*self.kept}
 
     # --- velocities --------------------------------------------------------------------------
@@ -186,8 +186,7 @@ class Projections:
             weights = np.where(np.array(group) < self.a, LATER, 1.0)
             joints = [group[j] for j in sorted(chosen_rows([x.T for x in near], rank, weights))]
             near = [x[np.ix_(rows, joints)] for x in self.at]
-            weights = np.where(self.offsets[rows], 1.0, LATER)
-            yield [rows[i] for i in sorted(chosen_rows(near, rank, weights))], joints
+            yield [rows[i] for i in sorted(chosen_rows(near, rank))], joints
 
     @property
     def _J(self) -> sympy.Matrix:
