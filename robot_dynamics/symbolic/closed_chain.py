@@ -26,8 +26,8 @@ from ..mechanism.base_parameters import Moments
 from ..mechanism.transform import without_bodies
 from ..scalar import array
 from .closed_model import ClosedSymbolicModel
-from .derive import friction_of, matrices_of
 from .listing import Listing, needed
+from .matrices import friction_of, matrices_of
 from .projections import Projections
 from .symbolic_parameters import Task, exact_number, symbolic_mechanism
 from .tidy import tidied

@@ -12,23 +12,23 @@ import sympy
 
 from ..errors import InputError, choices, wrong
 from ..formulations import lagrange_euler
-from ..formulations.equations import TERMS, Equations
+from ..formulations.equations import TERMS
 from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
-from ..scalar import Array, array
+from ..scalar import Array
 from .document import Section
-from .listed import listed
 from .listing import Assignments
+from .matrices import as_list, friction_of, whole
 from .polynomial import BITS, Polynomial, TooManyTerms
 from .polynomial_model import PolynomialModel
-from .short import cost, rounded
-from .simplify import matrix, rational
+from .short import cost
+from .simplify import matrix
 from .steps import dh_table
 from .steps import lagrange_euler as lagrange_euler_steps
 from .straight_line import inlined, straight_line
 from .sweeps import sweeps
 from .symbolic_model import SymbolicModel
-from .symbolic_parameters import Parameters, Task, plain_names, symbolic_mechanism, symbols_of
+from .symbolic_parameters import Parameters, Task, plain_names, symbols_of
 from .tidy import tidied
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ MOST_AS_A_WHOLE = 16
 """Up to this number of terms, a single expression for a whole torque is tried too"""
 MOST_TERMS = 2000
 """Largest number of terms of all expanded torques together; beyond it, intermediates are listed"""
-MOST_IN_ENTRY = 300
-"""Largest number of terms of one expanded entry of the legs' matrices of a robot with loops"""
 LARGEST_STEPS = 6
 """Largest number of bodies for which the model includes the steps of Lagrange–Euler"""
 
@@ -122,7 +120,7 @@ def derive(
             notes += (
                 "too long for Lagrange–Euler; derived with the Newton–Euler recursion instead",
             )
-        assignments, parts = _listed(_recursive(task), progress)
+        assignments, parts = as_list(task, progress)
     return SymbolicModel(
         mechanism.name,
         names,
@@ -137,46 +135,6 @@ def derive(
         derivation=derivation,
         **parts,
     )
-
-
-def _listed(
-    task: Task, progress: Callable[[str], None]
-) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """The model with named intermediates, or with numbered ones if the named ones are too long."""
-    try:
-        assignments, parts = listed(task, progress)
-    except TooManyTerms:
-        return straight_line(task)
-    parts["friction"] = friction_of(task)
-    parts["torques"] += parts["friction"]
-    return assignments, parts
-
-
-def matrices_of(
-    task: Task, simplify: bool, progress: Callable[[str], None]
-) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """(intermediates, {D, C, g}), without intermediates if whole expressions are short enough."""
-    try:
-        model = PolynomialModel(task)
-        parts = _parts(model)
-        entries = (x for each in parts.values() for x in each.flat if isinstance(x, Polynomial))
-        if max((len(x.terms) for x in entries), default=0) > MOST_IN_ENTRY:
-            raise TooManyTerms
-    except TooManyTerms:
-        return _listed(_recursive(task), progress)
-    write = model.writer.short if simplify else model.writer.plain
-    return (), {name: matrix(x, lambda each: rounded(write(each))) for name, x in parts.items()}
-
-
-def _parts(model: PolynomialModel) -> dict[str, Array]:
-    D = model.mass_matrix()
-    return {"D": D, "C": coriolis(model, D), "g": model.gravity()}
-
-
-def _recursive(task: Task) -> Task:
-    """The task with a formulation that is a recursion."""
-    by = "newton_euler" if task.formulation == "lagrange_euler" else task.formulation
-    return replace(task, formulation=by)
 
 
 def _whole(
@@ -198,7 +156,7 @@ def _whole(
     if sum(len(x.terms) for x in motion if isinstance(x, Polynomial)) > MOST_TERMS:
         raise TooManyTerms
     progress("matrices")
-    D, C, g = (matrix(each, write) for each in _parts(model).values())
+    D, C, g = (matrix(each, write) for each in whole(model).values())
     g = g if "gravity" in chosen else sympy.zeros(n, 1)
     torques = []
     for name, torque, friction_torque in zip(names, motion, friction, strict=True):
@@ -285,43 +243,6 @@ def _torque(model: PolynomialModel, torque: Any, write: Any, simplify: bool) -> 
     if not simplify or len(torque.terms) > MOST_AS_A_WHOLE:
         return joined
     return min(joined, write(torque), key=cost)
-
-
-def coriolis(model: PolynomialModel, inertia: Array) -> Array:
-    """C (n, n) from D, as polynomials."""
-    slots = [model.ring.slot(x) for x in model.q]
-
-    def slope(entry: Any, k: int) -> Any:
-        return entry.diff(slots[k]) if isinstance(entry, Polynomial) else 0.0
-
-    return christoffel(inertia, slope, model.qd)
-
-
-def christoffel(D: Array, slope: Callable[[Any, int], Any], qd: Any) -> Array:
-    """C (n, n) from D by Christoffel symbols:
-    c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k.
-
-    Args:
-        D: (n, n), the inertia matrix as a function of q.
-        slope: (entry of D, k) → its derivative with respect to the coordinate k.
-        qd: (n,) rates.
-    """
-    n = len(qd)
-    d, C = np.empty((n, n, n), dtype=object), np.empty((n, n), dtype=object)
-    for i, j, k in np.ndindex(n, n, n):
-        d[i, j, k] = slope(D[i, j], k)
-    for i, j in np.ndindex(n, n):
-        C[i, j] = sum((d[i, j, k] + d[i, k, j] - d[j, k, i]) * qd[k] for k in range(n)) / 2
-    return C
-
-
-def friction_of(task: Task) -> sympy.Matrix:
-    """The friction torques (n, 1); zero if friction is not among the terms."""
-    if "friction" not in task.terms:
-        return sympy.zeros(len(task.q), 1)
-    law = Equations.of(symbolic_mechanism(task.mechanism, task.known), task.formulation)
-    torques = law.friction(array(task.q), array(task.qd), array(task.qdd))
-    return matrix(torques, rational)
 
 
 def _written(steps: lagrange_euler.Steps, write: Any) -> lagrange_euler.Steps:

@@ -21,8 +21,9 @@ from ..description.yaml_text import plain
 from ..errors import DescriptionError, InputError, Place, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
-from .derive import christoffel, derive
+from .derive import derive
 from .document import Equation, Formula, Section, step
+from .matrices import christoffel
 from .simplify import matrix, rational, simplified
 from .symbolic_model import SymbolicModel
 from .symbolic_parameters import symbols_of
