@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import relative
 from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, approached, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
@@ -245,13 +246,8 @@ class _Trial:
         where no torque was measured."""
         each = self._candidate(cutoff)
         (predicted,) = self._predicted(cutoff, [cutoff])
-        usable = each.samples.usable
-        with np.errstate(invalid="ignore", divide="ignore"):
-            left, whole = (
-                (np.where(usable, torque, 0.0) ** 2).sum(axis=0)
-                for torque in (each.rows.tau - predicted.T, each.samples.tau)
-            )
-            return np.asarray(np.sqrt(left / whole))
+        samples = each.samples
+        return relative(each.rows.tau - predicted.T, samples.tau, samples.usable)
 
     def explain_nothing(self, errors: Floats) -> bool:
         """Whether no candidate predicts any joint's torque notably better than zero torque does."""
@@ -276,8 +272,8 @@ class _Trial:
             ]
         )
         rows = Rows(self.unknowns, samples)
-        prior, springs = self.unknowns.prior, self.unknowns.springs
-        _, _, weights = robust([rows], samples.usable, springs, self._weights)
+        prior, held = self.unknowns.prior, [*self.unknowns.springs, *self.unknowns.held]
+        _, _, weights = robust([rows], samples.usable, held, self._weights)
         if self._weights is None:
             self._weights = weights
         parts = []
@@ -286,7 +282,7 @@ class _Trial:
             sums.add(rows, weights, slice(a, b))
             parts.append(sums.together())
         G, g = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
-        found = [approached(G - gram, g - moment, prior, springs)[0] for gram, moment in parts]
+        found = [approached(G - gram, g - moment, prior, held)[0] for gram, moment in parts]
         self._known[cutoff] = _Candidate(samples, rows, found)
         return self._known[cutoff]
 

@@ -19,13 +19,13 @@ from ..inputs import frequency
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
-from .errors import SplitDynamics
+from .errors import SplitDynamics, relative
 from .motors import agreed_at_joints
 from .preparation import Samples, even
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats, Recording
-from .unknowns import Unknowns, match
+from .unknowns import Unknowns, match, sliding
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +47,10 @@ class Replay:
     @property
     def relative(self) -> Floats:
         """(models, n): the RMS error over the RMS torque; NaN where none was measured."""
-        out = np.full((len(self.labels), len(self.joints)), np.nan)
         usable = np.concatenate([each.usable for each in self.stretches])
         tau = np.concatenate([each.tau for each in self.stretches])
-        for k, parts in enumerate(self.torques):
-            model = np.concatenate(parts)
-            good = usable & np.isfinite(model)
-            miss = np.where(good, tau - model, 0.0)
-            power = (np.where(good, tau, 0.0) ** 2).sum(axis=0)
-            known = power > 0
-            out[k, known] = np.sqrt((miss**2).sum(axis=0)[known] / power[known])
-        return out
+        models = [np.concatenate(parts) for parts in self.torques]
+        return np.array([relative(tau - x, tau, usable & np.isfinite(x)) for x in models])
 
 
 def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
@@ -115,8 +108,7 @@ def replay(
     joints = first.unknowns.joints
     if motor_efforts:
         recording = agreed_at_joints(recording, [model.mechanism for model in models])
-    sliding = [name for name in joints if last.mechanism.joint(name).slides]
-    raw = even(recording, joints, sliding)
+    raw = even(recording, joints, sliding(last.mechanism, joints))
     frequency("cutoff", cutoff)
     torques = []
     with warnings.catch_warnings():
