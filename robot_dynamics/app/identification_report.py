@@ -301,8 +301,8 @@ def stretches(result: Result) -> list[Stretch]:
         series = {}
         if result.mechanism.loops:
             model = identified(samples.q, samples.qd, samples.qdd)
-            closed = np.asarray(np.isfinite(model).all(axis=1))
-            samples, model = samples.rows(closed), model[closed]
+            closes = np.asarray(np.isfinite(model).all(axis=1))
+            samples, model = samples.rows(closes), model[closes]
         else:
             series = terms_of(result.mechanism, samples)
             model = np.sum([series[term] for term, _ in TERMS], axis=0)

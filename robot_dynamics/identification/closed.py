@@ -36,7 +36,7 @@ from .fit import RIDGE, WEIGHTS, Fitted, chosen_weight, with_noise
 from .friction_laws import PLAIN
 from .identified import Identified
 from .identified_mechanism import fixed_to, parted
-from .normal_equations import Equations, NormalEquations, approached
+from .normal_equations import NormalEquations, SummedEquations, approached
 from .preparation import Even, Prepared, Samples
 from .recording import Floats, Recording
 from .solve import Prior, minimise
@@ -99,7 +99,7 @@ def fit_closed(unknowns: ClosedUnknowns, normal: NormalEquations) -> ClosedFit:
     return with_noise(unknowns, normal, partial(_fit, unknowns))
 
 
-def _fit(unknowns: ClosedUnknowns, normal: Equations) -> ClosedFit:
+def _fit(unknowns: ClosedUnknowns, normal: SummedEquations) -> ClosedFit:
     """The fit without the parameters of friction and rotors that would be negative."""
     p, block = len(unknowns.names), 10 * len(unknowns.bodies)
     folds, moments = normal.gram[:, :p, :p], normal.moment[:, :p]
@@ -233,7 +233,7 @@ class ClosedUnknowns:
         self.offsets = np.r_[np.zeros(len(self.names)), np.ones(len(self.held))]
         self.prior = prior_of(self.whole, payload)
         self.places = np.tile(np.arange(self.size), (len(self.joints), 1))
-        self.felt = [*self.places]
+        self.nonzero = [*self.places]
         self.independent = [(places, np.eye(self.size)) for places in self.places]
 
     @cached_property
@@ -291,11 +291,11 @@ class ClosedUnknowns:
         if lacking := [name for name in raw.joints if name not in (*raw.measured, *unused)]:
             raise RecordingError(f"{raw.source}: no efforts of {listed(lacking)}", name=raw.source)
         q = np.concatenate([each.position for _, each in raw.pieces])
-        closed = self._closes(q[:: max(1, len(q) // CHECKED)]).mean()
-        words = f"{100 * (1 - closed):.3g} % of the recorded positions do not close the loops"
-        if closed < CLOSED:
+        share = self._closes(q[:: max(1, len(q) // CHECKED)]).mean()
+        words = f"{100 * (1 - share):.3g} % of the recorded positions do not close the loops"
+        if share < CLOSED:
             raise RecordingError(f"{raw.source}: {words}: {WHY_OPEN}", name=raw.source)
-        if closed < 1:
+        if share < 1:
             yield f"{words} and were left out: {WHY_OPEN}"
 
     def _closes(self, q: Floats) -> NDArray[np.bool_]:
@@ -327,15 +327,15 @@ class ClosedUnknowns:
         """(columns (k, n, p), known torques (k, n)); where the loops cannot be closed, the torques
         are those measured."""
         Y = self.dynamics.regressor(samples.q, samples.qd, samples.qdd)
-        closed = np.asarray(np.isfinite(Y).all(axis=(1, 2)))[:, None, None]
-        Y = np.where(closed, Y, 0.0)
+        closes = np.asarray(np.isfinite(Y).all(axis=(1, 2)))[:, None, None]
+        Y = np.where(closes, Y, 0.0)
         known, columns = Y[:, :, self._rest] @ self._known, Y[:, :, self._sought]
         if self.payload is not None:
             columns = columns @ self._carried
             known = known - columns @ self.values
         elif self.held:
             columns = np.concatenate([columns, known[..., None]], axis=2)
-        return columns, np.where(closed[:, 0], known, samples.tau)
+        return columns, np.where(closes[:, 0], known, samples.tau)
 
     def mechanism_of(self, x: Floats) -> Mechanism:
         """The robot with these parameters (p,)."""

@@ -188,25 +188,25 @@ def doubts(
         model: what may explain the efforts.
         sure: by joint, the factors that the user gave; a joint whose factor is 1 is not doubted.
     """
-    trial = _Trial(unknowns, normal, model)
+    tests = _FactorTests(unknowns, normal, model)
     trusted = {name for name, factor in sure.items() if factor == 1}
-    whole, missed = trial.all_negated()
+    whole, missed = tests.all_negated()
     if whole and not trusted:
         return whole, missed
     found: list[Doubt] = []
     while True:
-        next_one = trial.clearest(trusted)
+        next_one = tests.clearest(trusted)
         if next_one is None:
             return tuple(found), missed
-        gain = trial.gain(next_one)
+        gain = tests.gain(next_one)
         odd = next_one.why == SILENT or not 1 / LARGEST < abs(next_one.factor) < LARGEST
         certain = surely_worse(gain, CLEAR if odd else SURE)
         if (odd and not certain) or surely_worse(-gain, DISMISSED):
             trusted.add(next_one.joint)
             continue
         certain = certain or next_one.before > max(LITTLE, CLEAR * next_one.after)
-        trial.leave_out(next_one.joint)
-        if not trial.still[next_one.joint]:
+        tests.leave_out(next_one.joint)
+        if not tests.still[next_one.joint]:
             found.append(replace(next_one, sure=certain))
         elif certain:
             found.append(replace(next_one, factor=1.0, why=STATIC, after=next_one.before))
@@ -294,7 +294,7 @@ class _Tried:
     factor of e"""
 
 
-class _Trial:
+class _FactorTests:
     """Factors on the efforts of one joint after the other."""
 
     def __init__(self, unknowns: Columns, normal: NormalEquations, model: PlainModel):
@@ -508,15 +508,15 @@ def _of_whole_efforts(unknowns: Columns, normal: NormalEquations) -> tuple[Float
 class _RelativeError:
     """√(Q_j(k) / Σ w e_j²) of one joint, for many factors k at once."""
 
-    def __init__(self, trial: _Trial, j: int, x: Floats, H: Floats):
-        own = trial.own[j]
+    def __init__(self, tests: _FactorTests, j: int, x: Floats, H: Floats):
+        own = tests.own[j]
         shared = np.setdiff1d(np.arange(len(x)), own)
         self.H, self.x = H[np.ix_(shared, shared)], x[shared]
         # noise far below the predicted torque would outweigh the other joints to their last digit
-        predicted = FINEST * float(self.x @ trial.gram[j][np.ix_(shared, shared)] @ self.x)
-        share = min(1.0, float(trial.square.max()) / max(predicted, 1e-300))
-        self.square = share * trial.square[j]
-        A, a = share * trial.gram[j], share * trial.moment[j]
+        predicted = FINEST * float(self.x @ tests.gram[j][np.ix_(shared, shared)] @ self.x)
+        share = min(1.0, float(tests.square.max()) / max(predicted, 1e-300))
+        self.square = share * tests.square[j]
+        A, a = share * tests.gram[j], share * tests.moment[j]
         self.A, self.a = A[np.ix_(shared, shared)], a[shared]
         self.B, self.own, self.own_moment = A[np.ix_(shared, own)], A[np.ix_(own, own)], a[own]
         told = [k for k in range(len(own)) if self.own[k, k] > 0]

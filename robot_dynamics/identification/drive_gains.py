@@ -138,7 +138,7 @@ def drive_gains(
             )
     chosen = match(mechanism, joints)[0]
     rows = motor_rows(chosen)
-    sums = _Sums(Unknowns.of(chosen), Unknowns.of(chosen, link), load, rows)
+    sums = _GramMatrices(Unknowns.of(chosen), Unknowns.of(chosen, link), load, rows)
     slides = sliding(mechanism, joints)
     for recording, carried in taken:
         if progress is not None:
@@ -149,7 +149,7 @@ def drive_gains(
         return sums.solved()
 
 
-class _Sums:
+class _GramMatrices:
     """For each joint the Gram matrix Σ z zᵀ over the samples, where z = (Y, τ, F, v) is its row."""
 
     def __init__(self, bodies: Unknowns, carrier: Unknowns, load: Inertial, rows: Floats):

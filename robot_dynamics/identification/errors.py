@@ -192,8 +192,8 @@ def compared(part: Prepared, models: tuple[SplitDynamics, SplitDynamics]) -> Ite
     """
     for each in part.stretches:
         before, after = (model(each.q, each.qd, each.qdd) for model in models)
-        if not (closed := np.isfinite(before + after)).all():
-            each = replace(each, usable=each.usable & closed)
+        if not (closes := np.isfinite(before + after)).all():
+            each = replace(each, usable=each.usable & closes)
         shown, modelled = (
             sharp + model.blurred(each)
             for sharp, model in zip((before, after), models, strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanism.dynamic_parameters import BODY
-from .normal_equations import Equations, NormalEquations, approached
+from .normal_equations import NormalEquations, SummedEquations, approached
 from .recording import Floats
 from .selection import PENALTY, Drive, choose, embedding, places_of, price, usual
 from .solve import Prior, inverted, minimise
@@ -104,7 +104,9 @@ def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
     return with_noise(unknowns, normal, lambda equations: _fit(unknowns, equations))
 
 
-def with_noise(unknowns: Columns, normal: NormalEquations, solve: Callable[[Equations], F]) -> F:
+def with_noise(
+    unknowns: Columns, normal: NormalEquations, solve: Callable[[SummedEquations], F]
+) -> F:
     """The fit to normal equations, and its noise.
 
     The noise is first estimated from fits without constraints. Where no physically consistent robot
@@ -152,7 +154,7 @@ def _with_all_noise(unknowns: Columns, found: F, normal: NormalEquations, taken:
     )
 
 
-def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
+def _fit(unknowns: Unknowns, normal: SummedEquations) -> Fit:
     """The fit with the drives that suit it best.
 
     Drives without springs are first selected with bodies that need not be physically consistent.
@@ -180,7 +182,9 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
     return best
 
 
-def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal: Equations) -> Fit:
+def _fit_with(
+    drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal: SummedEquations
+) -> Fit:
     """The fit with these drives, or with simpler ones where their values would not be physical."""
     while True:
         E = embedding(unknowns, drives)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifies a robot's model from recordings; robots with loops are passed on to `closed`."""
+"""Identifies a robot's model from recordings, with or without loops."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from .per_recording import (
     Work,
     errors_near_rest,
     filters_at_fault,
+    key_of,
     mixed_up,
     one_blas_thread,
-    place,
     reduced,
     traces_of,
     zero_equations,
@@ -334,7 +334,7 @@ class _Run(ABC, Generic[F, I]):
         normal, used, work = _reduced(passes, work, numbered)
         passes.progress("fitting")
         unknowns = cls.looked_for(work, normal, used)
-        only = {place(each) for each in judges} - {place(each) for each in sources}
+        only = {key_of(each) for each in judges} - {key_of(each) for each in sources}
         wanted = _usual_cutoff([*used.values()])
         work = replace(work, wanted=wanted, judges=frozenset(only))
         fitting = {k: sources[k] for k in used}
@@ -720,21 +720,21 @@ class _Passes:
             RobotDynamicsError: the error of the first recording, if one is needed and none is
                 usable.
         """
-        places, faults = [*sources], {}
-        if places:
-            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-            self.progress(f"{doing} {name_of(sources[places[0]])}{more}")
+        indices, faults = [*sources], {}
+        if indices:
+            more = f" and {len(indices) - 1} more" if len(indices) > 1 else ""
+            self.progress(f"{doing} {name_of(sources[indices[0]])}{more}")
         for done, (k, outcome) in enumerate(self._fleet.map(function, [*sources.values()]), 1):
-            place = places[k]
+            index = indices[k]
             if isinstance(outcome, RobotDynamicsError):
-                faults[place] = outcome
+                faults[index] = outcome
             else:
-                yield place, outcome
-            if len(places) > 1:
-                self.progress(f"{doing}: {done} of {len(places)}, {name_of(sources[place])}")
-        if needed and faults and len(faults) == len(places):
+                yield index, outcome
+            if len(indices) > 1:
+                self.progress(f"{doing}: {done} of {len(indices)}, {name_of(sources[index])}")
+        if needed and faults and len(faults) == len(indices):
             raise faults[min(faults)]
-        self.left_out += [f"left out: {faults[place]}" for place in sorted(faults)]
+        self.left_out += [f"left out: {faults[index]}" for index in sorted(faults)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -812,7 +812,7 @@ def _reduced(
 
 def _few(sources: Mapping[int, Source]) -> dict[int, Source]:
     """At most `FEW` recordings that represent all; the choice does not depend on their order."""
-    order = sorted(sources, key=lambda k: place(sources[k]))
+    order = sorted(sources, key=lambda k: key_of(sources[k]))
     few = min(FEW, len(order))
     return {k: sources[k] for k in sorted(order[len(order) * i // few] for i in range(few))}
 
@@ -823,7 +823,7 @@ def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[Sh
     if work.cutoff is not None or len(few) < 2:
         return ()
     excerpt = partial(work.excerpt, share=1.0 / len(few))
-    read = [(place(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
+    read = [(key_of(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
     with one_blas_thread():
         return tuple(
             SharedFilter.of(work.unknowns(group[0][1].joints), group) for group in groups(read)

@@ -72,7 +72,7 @@ Indices = Sequence[int] | NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class SummedEquations:
     """Normal equations of all joints together, by fold."""
 
     gram: Floats
@@ -190,7 +190,7 @@ class NormalEquations:
         gram, moment = self.gram * share[:, None, None], self.moment * share[:, None]
         return replace(self, gram=gram, moment=moment, square=self.square * share, **others)
 
-    def together(self, unknowns: Columns, wider: Floats | float = 1.0) -> Equations:
+    def together(self, unknowns: Columns, wider: Floats | float = 1.0) -> SummedEquations:
         """The normal equations of all joints together.
 
         Args:
@@ -204,7 +204,7 @@ class NormalEquations:
             gram[:, places[:, None], places] += share[j] * self.gram[:, j]
             moment[:, places] += share[j] * self.moment[:, j]
         sigma = self.sigma / np.sqrt(share)
-        return Equations(gram, moment, self.square @ share, self.count, sigma)
+        return SummedEquations(gram, moment, self.square @ share, self.count, sigma)
 
     def bent(self, unknowns: Columns, covariance: Floats) -> Floats:
         """The degrees of freedom (n,) that the fit takes from each joint's samples.
@@ -279,8 +279,8 @@ def reduce(unknowns: Columns, prepared: Prepared) -> NormalEquations:
             sums.add(rows, weights, fold=fold)
             square[fold] += (weights * rows.tau**2).sum(axis=0)
             count += (weights * weighting.sigma**2).sum(axis=0)
-    for j, felt, G, g in sums.by_joint():
-        gram[:, j, felt[:, None], felt], moment[:, j, felt] = G, g
+    for j, nonzero, G, g in sums.by_joint():
+        gram[:, j, nonzero[:, None], nonzero], moment[:, j, nonzero] = G, g
     # correlated residuals: all samples within the correlation time count as one. The correlation is
     # mostly due to the model's error, which says nothing about how well a joint was measured, so
     # the fit uses the same correlation length for all joints
@@ -320,9 +320,9 @@ class Rows:
 
     def __init__(self, unknowns: Columns, samples: Samples):
         self.unknowns = unknowns
-        self.felt = unknowns.felt
+        self.nonzero = unknowns.nonzero
         self.places = [
-            places[felt] for places, felt in zip(unknowns.places, self.felt, strict=True)
+            places[nonzero] for places, nonzero in zip(unknowns.places, self.nonzero, strict=True)
         ]
         """By joint, the columns that can be nonzero in its rows"""
         self.tau: Floats = samples.tau.copy()
@@ -406,14 +406,14 @@ class Sums:
             S = np.eye(few + width, many + width, many - few)
             S[:few, :many] = T
             G = S.T @ squares[:, :-1, :-1] @ S
-            yield j, self._unknowns.felt[j], (G + G.swapaxes(1, 2)) / 2, squares[:, -1, :-1] @ S
+            yield j, self._unknowns.nonzero[j], (G + G.swapaxes(1, 2)) / 2, squares[:, -1, :-1] @ S
 
     def together(self) -> tuple[Floats, Floats]:
         """(Aᵀ W A (p, p), Aᵀ W τ (p,)) of all folds and joints."""
         p = self._unknowns.size
         gram, moment = np.zeros((p, p)), np.zeros(p)
-        for j, felt, G, g in self.by_joint():
-            places = self._unknowns.places[j][felt]
+        for j, nonzero, G, g in self.by_joint():
+            places = self._unknowns.places[j][nonzero]
             gram[places[:, None], places] += G.sum(axis=0)
             moment[places] += g.sum(axis=0)
         return gram, moment
@@ -483,8 +483,8 @@ def _degrees(rows: list[Rows], weights: Floats, held: Indices) -> Floats:
     C = np.zeros_like(H)
     C[np.ix_(free, free)] = inverted(H[np.ix_(free, free)])
     degrees = np.zeros(len(rows[0].places))
-    for j, felt, G, _ in sums.by_joint():
-        places = rows[0].unknowns.places[j][felt]
+    for j, nonzero, G, _ in sums.by_joint():
+        places = rows[0].unknowns.places[j][nonzero]
         degrees[j] = (G.sum(axis=0) * C[np.ix_(places, places)]).sum()
     return degrees
 

@@ -88,7 +88,7 @@ class Work:
     """Hz, the cut-off of the recordings that are fitted (infinite: not filtered), which `judges`
     use if it is as good as their own"""
     judges: frozenset[str] = frozenset()
-    """The recordings used only for validation, by `place`"""
+    """The recordings used only for validation, by `key_of`"""
 
     def __getstate__(self) -> dict[str, Any]:
         known = ("_unknowns", "closed")
@@ -132,12 +132,12 @@ class Work:
         raw = self.raw(source, joints) if raw is None else raw
         if self.cutoff is not None:
             prepared = raw.filtered(frequency("cutoff", self.cutoff))
-        elif (shared := self._shared(place(source), raw)) is not None:
+        elif (shared := self._shared(key_of(source), raw)) is not None:
             prepared = raw.filtered(shared.choice.cutoff)
-            if place(source) in shared.members:
+            if key_of(source) in shared.members:
                 prepared = replace(prepared, choice=shared.choice)
         else:
-            wanted = self.wanted if place(source) in self.judges else None
+            wanted = self.wanted if key_of(source) in self.judges else None
             with one_blas_thread():
                 choice = choose(self.unknowns(raw.joints), self.usable(raw), wanted)
             prepared = replace(raw.filtered(choice.cutoff), choice=choice)
@@ -361,7 +361,7 @@ def traces_of(work: Work, source: Source, joints: tuple[str, ...]) -> tuple[Trac
     )
 
 
-def place(source: Source) -> str:
+def key_of(source: Source) -> str:
     """The name that identifies a recording in every process."""
     found = located(source)
     return found.source if isinstance(found, Recording) else found

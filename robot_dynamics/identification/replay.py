@@ -126,11 +126,11 @@ def replay(
             notes += _not_closed(model.label, np.concatenate(torques[-1]))
     order, terms = last.order(joints), []
     for each, whole in zip(prepared.stretches, torques[-1], strict=True):
-        closed = np.asarray(np.isfinite(whole).all(axis=1))
-        found = terms_of(last.mechanism, each.columns(order).rows(closed))
+        closes = np.asarray(np.isfinite(whole).all(axis=1))
+        found = terms_of(last.mechanism, each.columns(order).rows(closes))
         terms.append({name: np.full(whole.shape, np.nan) for name in found})
         for name, values in found.items():
-            terms[-1][name][closed] = values[:, np.argsort(order)]
+            terms[-1][name][closes] = values[:, np.argsort(order)]
     result = Replay(
         prepared.source, joints, tuple(model.label for model in models), prepared.stretches,
         tuple(torques), tuple(terms), prepared.duration, (),

@@ -66,7 +66,7 @@ class Columns(Protocol):
         """(n, k): the parameters of each row."""
 
     @property
-    def felt(self) -> list[NDArray[np.intp]]:
+    def nonzero(self) -> list[NDArray[np.intp]]:
         """By row, which of its `places` can be nonzero."""
 
     @property
@@ -267,7 +267,7 @@ class Unknowns:
         return np.array([[*common, *friction(joint), *shafts] for joint in self.joints])
 
     @cached_property
-    def felt(self) -> list[NDArray[np.intp]]:
+    def nonzero(self) -> list[NDArray[np.intp]]:
         """By joint, which of its `places` can be nonzero in its rows: its torque does not depend on
         the bodies between the base and the joint."""
         own = np.ones(self.width, dtype=bool)
@@ -280,18 +280,18 @@ class Unknowns:
         from scipy.linalg import qr
 
         found = []
-        for rows, felt in zip(self._random_rows, self.felt, strict=True):
-            felt = felt[felt < rows.shape[1]]
-            scale = np.linalg.norm(rows[:, felt], axis=0)
+        for rows, nonzero in zip(self._random_rows, self.nonzero, strict=True):
+            nonzero = nonzero[nonzero < rows.shape[1]]
+            scale = np.linalg.norm(rows[:, nonzero], axis=0)
             # Y P = Q R
-            R, order = qr(rows[:, felt] / scale, mode="r", pivoting=True)
+            R, order = qr(rows[:, nonzero] / scale, mode="r", pivoting=True)
             left = np.abs(np.diag(R))
             rank = int((left > DEPENDENT * left[:1]).sum())
-            T = np.zeros((rank, len(felt)))
+            T = np.zeros((rank, len(nonzero)))
             T[:, order] = np.linalg.solve(R[:rank, :rank], R[:rank])
             T[:, order[:rank]] = np.eye(rank)
             kept = order[:rank]
-            found.append((felt[kept], T * scale / scale[kept, None]))
+            found.append((nonzero[kept], T * scale / scale[kept, None]))
         return found
 
     @cached_property
