@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -198,35 +199,31 @@ class ClosedUnknowns:
         if payload is None:
             self.whole = _whole(before.mechanism, self.joints)
         self.dynamics = InverseDynamics(self.whole)
-        values = dict(
-            zip(self.dynamics.parameter_names, self.dynamics.parameters.tolist(), strict=True)
-        )
-        scalars: list[str] = []
+        place = {name: k for k, name in enumerate(self.dynamics.parameter_names)}
+        known = self.dynamics.parameters.copy()
         if payload is not None:
             check_payload(mechanism, payload)
-            self.bodies: tuple[str, ...] = (payload,)
             carrier, self._carried = carried(self.whole, payload)
-            sought, left = [f"{carrier}.{each}" for each in BODY], values
+            self.bodies: tuple[str, ...] = (payload,)
+            self.names = tuple(f"{payload}.{each}" for each in BODY)
+            self.values = described_bodies(self.whole, payload)
+            self._sought = [place[f"{carrier}.{each}"] for each in BODY]
         else:
             self.bodies = body_names(self.whole)
-            owned = [owner + term for owner in frictions(self.whole) for term in PLAIN]
-            scalars = [name for name in owned if name in values]
-            taken = {*(f"{body}.{each}" for body in self.bodies for each in BODY), *scalars}
-            scalars += [name for name in values if name.endswith(".inertia") and name not in taken]
-            sought = [*(f"{body}.{each}" for body in self.bodies for each in BODY), *scalars]
-            left = {name: values[name] for name in values.keys() - {*sought}}
-        names = [f"{body}.{each}" for body in self.bodies for each in BODY]
-        self.names = (*names, *scalars)
-        known = dict(zip(before.parameter_names, before.parameters.tolist(), strict=True))
-        self.values = np.array([known.get(name, 0.0) for name in self.names])
-        """The described values; 0 for friction and rotors that are not described"""
-        if payload is not None:
-            self.values = described_bodies(self.whole, payload)
-        place = {name: k for k, name in enumerate(values)}
-        self._sought = [place[name] for name in sought]
-        self._rest = sorted(place[name] for name, value in left.items() if value)
-        self._known = self.dynamics.parameters[self._rest]
-        self.held = [len(self.names)] * bool(self._rest and payload is None)
+            names = [f"{body}.{each}" for body in self.bodies for each in BODY]
+            owned = (owner + term for owner in frictions(self.whole) for term in PLAIN)
+            names += [name for name in owned if name in place]
+            taken = {*names}
+            names += [name for name in place if name.endswith(".inertia") and name not in taken]
+            self.names = tuple(names)
+            described = dict(zip(before.parameter_names, before.parameters.tolist(), strict=True))
+            self.values = np.array([described.get(name, 0.0) for name in names])
+            """The described values; 0 for friction and rotors that are not described"""
+            self._sought = [place[name] for name in names]
+            known[self._sought] = 0.0
+        self._rest = np.flatnonzero(known)
+        self._known = known[self._rest]
+        self.held = [len(self.names)] * (payload is None and len(self._rest) > 0)
         """The factor on known torques, such as those of springs, minus 1: a factor on the efforts
         does not apply to them"""
         self.size = len(self.names) + len(self.held)
@@ -300,9 +297,8 @@ class ClosedUnknowns:
 
     def _closes(self, q: Floats) -> NDArray[np.bool_]:
         """(k,): whether the loops can be closed at positions (k, n)."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ClosureWarning)
-            still = np.zeros_like(q)
+        still = np.zeros_like(q)
+        with _in_silence():
             return np.asarray(np.isfinite(self.before(q, still, still)).all(axis=1))
 
     def unfiltered(self, prepared: Prepared) -> Prepared:
@@ -326,7 +322,8 @@ class ClosedUnknowns:
     def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
         """(columns (k, n, p), known torques (k, n)); where the loops cannot be closed, the torques
         are those measured."""
-        Y = self.dynamics.regressor(samples.q, samples.qd, samples.qdd)
+        with _in_silence():
+            Y = self.dynamics.regressor(samples.q, samples.qd, samples.qdd)
         closes = np.asarray(np.isfinite(Y).all(axis=(1, 2)))[:, None, None]
         Y = np.where(closes, Y, 0.0)
         known, columns = Y[:, :, self._rest] @ self._known, Y[:, :, self._sought]
@@ -348,6 +345,14 @@ class ClosedUnknowns:
         frictions = {link.joint.name: link.joint.friction for link in found.moving}
         described = with_parts(self.mechanism, inertials, frictions)
         return replace(described, rotors=found.rotors, armatures=found.armatures)
+
+
+@contextmanager
+def _in_silence() -> Iterator[None]:
+    """No warning of states in which the loops cannot be closed: a note says it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClosureWarning)
+        yield
 
 
 def _on_axes(
