@@ -533,10 +533,10 @@ def robust(
         before = sigma.copy()
         x, _ = approached(*_summed(rows, weights).together(), rows[0].unknowns.prior, held)
         residual = np.concatenate([each.residual(x) for each in rows])
-        for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
+        for j, (own, good) in enumerate(zip(residual.T, usable.T, strict=True)):
             if good.any():
                 own = own if good.all() else own[good]
-                sigma[j] = max(SIGMA_OF_MAD * _median(own), FLOOR * level[j])
+                sigma[j] = max(robust_deviation(own), FLOOR * level[j])
         weights = _weights(residual, sigma, usable)
         if np.abs(sigma / before - 1.0).max() < SETTLED:
             break
@@ -593,6 +593,11 @@ def approached(
             break
     x[free] = np.concatenate([phi, Z[:, 0] - Z[:, 1:] @ phi])
     return x, near
+
+
+def robust_deviation(residual: Floats) -> float:
+    """The standard deviation of normal residuals (k,), however large some outliers are."""
+    return SIGMA_OF_MAD * _median(np.abs(residual))
 
 
 def _median(values: Floats) -> float:

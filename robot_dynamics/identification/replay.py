@@ -25,7 +25,7 @@ from .preparation import Samples, even
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats, Recording
-from .unknowns import Unknowns, match, sliding
+from .unknowns import Columns, Unknowns, match, sliding
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ def replay(
 class _Model:
     label: str
     mechanism: Mechanism
-    unknowns: Unknowns | ClosedUnknowns
+    unknowns: Columns
 
     def order(self, joints: tuple[str, ...]) -> list[int]:
         """The places among `joints` of the model's joints."""
@@ -169,13 +169,13 @@ def _models(
     for robot in robots:
         mechanism = robot if isinstance(robot, Mechanism) else load(robot)
         label = mechanism.name if isinstance(robot, Mechanism) else Path(str(robot)).stem[:40]
-        unknowns: Unknowns | ClosedUnknowns
+        unknowns: Columns
         if mechanism.loops:
             if motor_efforts:
                 expected = f"none: {label} has loops"
                 raise wrong(InputError, "motor_efforts", motor_efforts, expected)
-            unknowns = ClosedUnknowns(mechanism)
-            unknowns.check_names(recording)
+            unknowns = closed = ClosedUnknowns(mechanism)
+            closed.check_names(recording)
         else:
             mechanism, missing = match(mechanism, recording.names)
             if missing:
