@@ -26,7 +26,7 @@ from timing import keep, parser
 import robot_dynamics as rd
 from robot_dynamics.identification.fleet import fleet_at
 from robot_dynamics.identification.normal_equations import reduce
-from robot_dynamics.identification.per_recording import Work, one_blas_thread, place, reduced
+from robot_dynamics.identification.per_recording import Work, key_of, one_blas_thread, reduced
 from robot_dynamics.identification.preparation import even
 from robot_dynamics.identification.read import read
 from robot_dynamics.identification.shared_filter import SharedFilter, octaves
@@ -47,7 +47,7 @@ def record(path: Path, mechanism: rd.Mechanism, duration: float, seed: int) -> N
 
 def shared(work: Work, paths: list[Path]) -> SharedFilter:
     """The filter that these recordings choose together."""
-    raws = [(place(path), work.usable(work.raw(path))) for path in paths]
+    raws = [(key_of(path), work.usable(work.raw(path))) for path in paths]
     with one_blas_thread():
         return SharedFilter.of(work.unknowns(raws[0][1].joints), raws)
 

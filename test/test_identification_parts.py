@@ -58,7 +58,7 @@ from robot_dynamics.identification.preparation import (
     filtered,
     prepare,
 )
-from robot_dynamics.identification.quality import MISSED, Excitation, far_off, lost, warnings
+from robot_dynamics.identification.quality import MISSED, far_off, large, lost
 from robot_dynamics.identification.recording import Recording, Stream
 from robot_dynamics.identification.selection import HUMP, Drive
 from robot_dynamics.identification.solve import Prior, inverted, minimise
@@ -800,7 +800,7 @@ def test_a_joint_that_stands_still_tells_no_model_from_another():
     assert "(error 30.0 % against 40.0 %, mean over moving joints)" in told
     errors = misses([0.6, 8.0], [0.3, 0.5], still="b")
     assert [words.split(":")[0] for words in lost(errors)] == ["a"]
-    said = list(warnings(Excitation(4, 4.0, 1.0), errors, np.ones(2)))
+    said = list(large(errors))
     assert [words.split(":")[0] for words in said] == ["a", "b is at rest in the held-out motion"]
 
 
@@ -843,7 +843,7 @@ def test_only_efforts_that_have_a_factor_can_be_scaled(factor, then):
 )
 def test_large_errors_of_a_small_part_of_the_time_are_no_wrong_unit(usual, said):
     errors = misses([0.6, 0.1], [1.0, 1.0])
-    (told,) = warnings(Excitation(0, 0.0, 1.0), errors, np.ones(2), usual=2 * np.array([usual] * 2))
+    (told,) = large(errors, usual=2 * np.array([usual] * 2))
     assert told.startswith("a: the model leaves 60 % of the torque unexplained")
     assert said in told
 

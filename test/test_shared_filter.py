@@ -18,7 +18,7 @@ from robot_dynamics.errors import RecordingError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.fleet import located
-from robot_dynamics.identification.per_recording import Work, place
+from robot_dynamics.identification.per_recording import Work, key_of
 from robot_dynamics.identification.preparation import Choice, Even, even, filtered
 from robot_dynamics.identification.recording import Stream
 from robot_dynamics.identification.shared_filter import (
@@ -115,7 +115,7 @@ def test_a_file_that_chose_is_known_by_any_path(arm, logs, tmp_path, monkeypatch
         file, np.hstack(columns), delimiter=",", header=",".join(["time", *names]), comments=""
     )
     monkeypatch.chdir(tmp_path)
-    (chose,) = {place(path) for path in ("log.csv", Path("log.csv"), "./log.csv", str(file), file)}
+    (chose,) = {key_of(path) for path in ("log.csv", Path("log.csv"), "./log.csv", str(file), file)}
     work = Work(arm, None, {}, {}, None, None, 1 / 3, None)
     like = octaves(work.raw(file))
     shared = SharedFilter(

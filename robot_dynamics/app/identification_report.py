@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from ..description.files import writable, write_table, write_text
 from ..errors import listed
 from ..identification import Errors, Identification
-from ..identification.closed import ClosedIdentification
 from ..identification.errors import SplitDynamics
-from ..identification.files import OPEN_CHAIN_SUMMARY, SUMMARY
+from ..identification.files import OPEN_CHAIN_SUMMARY, SUMMARY, Result
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Armature, Friction, Mechanism, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
@@ -46,7 +45,7 @@ _CLOSED_CHAIN = record(**SUMMARY.kinds, files=FILES)("of a robot with loops")
 OUTPUT = Kind({"anyOf": [_OPEN_CHAIN.schema, _CLOSED_CHAIN.schema]})
 
 
-def write(result: Identification | ClosedIdentification, folder: Path) -> dict[str, Path]:
+def write(result: Result, folder: Path) -> dict[str, Path]:
     """Write report.html, and a picture of each joint's torques; for an open chain also robot.html,
     which animates the held-out motion.
 
@@ -170,9 +169,7 @@ class Stretch:
 class _Joint:
     """The charts of one joint."""
 
-    def __init__(
-        self, result: Identification | ClosedIdentification, shown: Sequence[Stretch], j: int
-    ):
+    def __init__(self, result: Result, shown: Sequence[Stretch], j: int):
         self.shown, self.j, self.name = shown, j, result.errors.joints[j]
         self.mechanism, self.shafts = result.mechanism, _shafts(result.mechanism)
         kind = result.mechanism.joint(self.name)
@@ -294,46 +291,33 @@ def _torques(law: Friction, rates: Floats) -> Floats:
     return np.array([float(law.torque(v, float(np.sign(v)))) for v in rates.tolist()])
 
 
-def stretches(result: Identification | ClosedIdentification) -> list[Stretch]:
-    """The stretches that are drawn: for a robot with loops, only held-out ones."""
+def stretches(result: Result) -> list[Stretch]:
+    """The stretches that are drawn; of a robot with loops the states in which they can be
+    closed."""
     found = []
-    if isinstance(result, ClosedIdentification):
-        for each in result.shown:
-            told = {"tau": each.measured, "described": each.described, "qd": each.qd}
-            told["identified"] = each.identified
-            deviation = result.band.deviation(each.q, each.qd, each.qdd)
-            found.append(_stretch(each.time, np.isfinite(each.measured), told, deviation))
-        return found
-    described = SplitDynamics(result.described)
+    described, identified = SplitDynamics(result.described), SplitDynamics(result.mechanism)
     for trace in result.traces:
         samples = trace.samples
+        series = {}
+        if result.mechanism.loops:
+            model = identified(samples.q, samples.qd, samples.qdd)
+            closes = np.asarray(np.isfinite(model).all(axis=1))
+            samples, model = samples.rows(closes), model[closes]
+        else:
+            series = terms_of(result.mechanism, samples)
+            model = np.sum([series[term] for term, _ in TERMS], axis=0)
         if len(samples) < 2:
             continue
         state = samples.q, samples.qd, samples.qdd
-        series = terms_of(result.mechanism, samples)
-        series["described"] = described(*state)
-        series["identified"] = np.sum([series[term] for term, _ in TERMS], axis=0)
-        series |= {"tau": samples.tau, "q": samples.q, "qd": samples.qd}
+        series |= {"tau": samples.tau, "q": samples.q, "qd": samples.qd, "identified": model}
+        series |= {"described": described(*state), "residual": samples.tau - model}
         deviation = result.band.deviation(*state)
-        found.append(_stretch(samples.time, samples.usable, series, deviation, trace.seen))
+        series |= {"low": model - 2 * deviation, "high": model + 2 * deviation}
+        found.append(Stretch(trace.seen, samples.time, samples.usable, series))
     return found
 
 
-def _stretch(
-    time: Floats,
-    usable: NDArray[np.bool_],
-    series: dict[str, Floats],
-    deviation: Floats,
-    seen: bool = False,
-) -> Stretch:
-    model = series["identified"]
-    band = {"low": model - 2 * deviation, "high": model + 2 * deviation}
-    return Stretch(seen, time, usable, series | band | {"residual": series["tau"] - model})
-
-
-def _page(
-    result: Identification | ClosedIdentification, shown: list[Stretch], joints: Sequence[_Joint]
-) -> str:
+def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str:
     opened = result if isinstance(result, Identification) else None
     more = []
     if opened:
@@ -412,7 +396,7 @@ def _head(robot: str, duration: float, errors: Errors, *more: tuple[str, str]) -
     ]
 
 
-def _words(result: Identification | ClosedIdentification) -> str:
+def _words(result: Result) -> str:
     if not result.warnings:
         enough = (
             "<p>The motion was exciting enough: the identified model can be used for similar "
@@ -448,7 +432,7 @@ def _zeros(result: Identification) -> list[str]:
     ]
 
 
-def _filters(result: Identification | ClosedIdentification) -> list[str]:
+def _filters(result: Result) -> list[str]:
     """The section that explains how the filter of each recording was chosen."""
     together: dict[bytes, list[str]] = {}
     for source, choice in result.choices.items():
@@ -466,9 +450,7 @@ def _filters(result: Identification | ClosedIdentification) -> list[str]:
     ]
 
 
-def _filter_chart(
-    result: Identification | ClosedIdentification, sources: Sequence[str]
-) -> tuple[Chart, str]:
+def _filter_chart(result: Result, sources: Sequence[str]) -> tuple[Chart, str]:
     """The chart of a choice that these recordings made together."""
     choice, cutoff = result.choices[sources[0]], result.cutoffs[sources[0]]
     source = listed(sources, 2)
@@ -531,7 +513,7 @@ def _bar(share: float, style: str) -> str:
     return f'<div class="bar {style}" style="width:{width:.0f}px"></div>'
 
 
-def _parameter_table(result: Identification | ClosedIdentification) -> str:
+def _parameter_table(result: Result) -> str:
     deviations = np.sqrt(np.maximum(np.diag(result.covariance), 0.0))
     before = result.described_parameters
     head = ["parameter (SI)", "as described", "identified", "standard deviation"]

@@ -14,19 +14,18 @@ conformal prediction", [LGRTW18]).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .fit import Fit
+from .fit import Fitted
 from .normal_equations import CHUNK, ENOUGH, SIGMA_OF_MAD, Rows, correlation_length
 from .preparation import Samples
 from .recording import Floats, thinned
 from .solve import inverted
-from .unknowns import Unknowns
+from .unknowns import Columns
 
 WITHIN = 0.9545
 """Probability of being within two standard deviations of a normal distribution's mean"""
@@ -52,7 +51,7 @@ class Spread:
         return np.column_stack(each)
 
 
-def spread(fit: Fit, bodies: bool = True, drives: bool = True) -> Spread:
+def spread(fit: Fitted, bodies: bool = True, drives: bool = True) -> Spread:
     """The uncertainty of the parameters that were fitted rather than kept as described.
 
     Args:
@@ -62,7 +61,7 @@ def spread(fit: Fit, bodies: bool = True, drives: bool = True) -> Spread:
     """
     p, block = len(fit.x), 10 * len(fit.prior.bodies)
     fitted = np.r_[np.full(block, bodies), np.full(p - block, drives)]
-    own = np.flatnonzero(fitted)
+    own = fit.known[fitted[fit.known]]
     root = root_of(inverted(fit.curvature[np.ix_(own, own)]))
     return Spread(fit.columns[:, own] @ root, fit.sigma)
 
@@ -110,7 +109,7 @@ class Needed:
         return 2 * SIGMA_OF_MAD * sigma * np.sqrt(half)
 
 
-def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, Floats]]) -> Needed:
+def needed(spread: Spread, unknowns: Columns, missed: Iterable[tuple[Samples, Floats]]) -> Needed:
     """The histograms of one recording.
 
     Args:
@@ -127,19 +126,15 @@ def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, F
         few.append(residual[some])
         usable.append(part.usable)
         variance.append(spread.variance(Rows(unknowns, part)))
-    believed = np.concatenate(usable)
-    return counted(np.concatenate(few), np.concatenate(variance), spread.sigma, believed)
+    missing, told, believed = map(np.concatenate, (few, variance, usable))
+    return _counted(missing, told, believed, spread.sigma)
 
 
-def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[np.bool_]) -> Needed:
-    """The histograms of some efforts.
-
-    Args:
-        residual: (k, n) measured minus modelled torque, N·m or N.
-        variance: (k, n) y C yᵀ of these samples.
-        sigma: (n,), N·m or N, the fit's noise, as in `Spread`.
-        usable: (k, n), which of the efforts count.
-    """
+def _counted(
+    residual: Floats, variance: Floats, usable: NDArray[np.bool_], sigma: Floats
+) -> Needed:
+    """The histograms of efforts that deviate from the model by a residual (k, n), with y C yᵀ
+    (k, n)."""
     edges = _edges()
 
     def histogram(squares: Floats) -> Floats:
@@ -159,11 +154,13 @@ def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[n
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionBand(ABC):
+class Band:
     """The standard deviation of measured torques about the model's; n is the number of joints, or
     of the motors of a robot with loops."""
 
-    residual: Floats = field(kw_only=True)
+    unknowns: Columns
+    spread: Spread
+    residual: Floats
     """s (n,), N·m or N"""
 
     def deviation(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
@@ -174,28 +171,12 @@ class PredictionBand(ABC):
             qd: (k, n) rates, rad/s or m/s.
             qdd: (k, n) accelerations, rad/s² or m/s².
         """
-        return np.asarray(np.sqrt(self.variance(q, qd, qdd) + self.residual**2))
-
-    def variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """(k, n), (N·m)² or N²: y C yᵀ; arguments as for `deviation`."""
-        chunks = [slice(k, k + CHUNK) for k in range(0, len(q), CHUNK)]
-        found = [self._variance(q[chunk], qd[chunk], qdd[chunk]) for chunk in chunks]
-        return np.concatenate([np.zeros((0, len(self.residual))), *found])
-
-    @abstractmethod
-    def _variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """The same for at most `CHUNK` states."""
-
-
-@dataclass(frozen=True, eq=False)
-class Band(PredictionBand):
-    """The prediction band of an open chain."""
-
-    unknowns: Unknowns
-    spread: Spread
-
-    def _variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        return self.spread.variance(Rows(self.unknowns, Samples.without_efforts(q, qd, qdd)))
+        found = [np.zeros((0, len(self.residual)))]
+        for k in range(0, len(q), CHUNK):
+            chunk = slice(k, k + CHUNK)
+            states = Samples.without_efforts(q[chunk], qd[chunk], qdd[chunk])
+            found.append(self.spread.variance(Rows(self.unknowns, states)))
+        return np.asarray(np.sqrt(np.concatenate(found) + self.residual**2))
 
 
 def _quantile(counts: Floats, share: Floats) -> Floats:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .normal_equations import SIGMA_OF_MAD
+from .normal_equations import robust_deviation
 from .preparation import Samples
 from .recording import Floats, runs
 
@@ -99,8 +99,7 @@ def _outlier_runs(window: Floats, mean: Floats, level: float) -> Iterator[tuple[
     known = np.isfinite(mean)
     if known.sum() < FEWEST:
         return
-    usual = SIGMA_OF_MAD * float(np.median(np.abs(mean[known])))
-    usual = max(usual, LEAST / FAR * level)
+    usual = max(robust_deviation(mean[known]), LEAST / FAR * level)
     far = known & (np.abs(np.nan_to_num(mean)) > FAR * usual)
     if usual > HOLDS * level or far.sum() > RARE * known.sum():
         return

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import relative
 from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, approached, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
@@ -72,9 +73,9 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
         wanted: Hz, used if it is among the equally good cut-offs; infinite: not filtered.
     """
     raw = raw.excerpt()
-    trial = _Trial(unknowns, raw)
+    validation = _CrossValidation(unknowns, raw)
     none = Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
-    if not trial.count:
+    if not validation.count:
         return none
     top = WHOLE * raw.rate
     candidates = [LOWEST * 2**k for k in range(max(0, math.ceil(math.log2(top / LOWEST))))]
@@ -82,8 +83,8 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
     candidates.append(math.inf)
     target = math.inf
     while True:
-        errors = trial.errors(candidates, target)
-        if math.isinf(target) and trial.explain_nothing(errors):
+        errors = validation.errors(candidates, target)
+        if math.isinf(target) and validation.explain_nothing(errors):
             return none
         low, best, high = _plateau(errors)
         # without the torque above the plateau, smaller differences become visible
@@ -143,13 +144,13 @@ def filter_faults(unknowns: Columns, raw: Even, used: float | None) -> Iterator[
         used: Hz, the cut-off that was used; None: not filtered.
     """
     raw = raw.excerpt()
-    trial = _Trial(unknowns, raw)
-    if not trial.count:
+    validation = _CrossValidation(unknowns, raw)
+    if not validation.count:
         return
     top = WHOLE * raw.rate
     fastest = top if used is None else min(used, top)
     slower = [SLOWEST * 2**k for k in range(32) if SLOWEST * 2**k < fastest]
-    missed = np.array([trial.missed(each) for each in (used or math.inf, *slower)])
+    missed = np.array([validation.missed(each) for each in (used or math.inf, *slower)])
     for joint, own in zip(raw.joints, missed.T, strict=True):
         if np.isfinite(own).all() and own[0] > TWICE * own.min():
             best = int(own.argmin())
@@ -184,7 +185,7 @@ class _Candidate:
     """(p,) for each part of the time: the fit to the other parts"""
 
 
-class _Trial:
+class _CrossValidation:
     """Candidates, each evaluated by cross-validation over parts of the time."""
 
     def __init__(self, unknowns: Columns, raw: Even):
@@ -214,8 +215,8 @@ class _Trial:
             if not usable.any():
                 continue
             missed = np.empty((len(used), len(used), self.count))
-            for e, trial in enumerate(each):
-                rest = judge.tau[:, j] - (trial.samples.tau[:, j] - trial.rows.tau[:, j])
+            for e, one in enumerate(each):
+                rest = judge.tau[:, j] - (one.samples.tau[:, j] - one.rows.tau[:, j])
                 for k in range(len(used)):
                     missed[k, e] = rest - predicted[e][k][j]
             missed = missed[:, :, usable]
@@ -227,31 +228,26 @@ class _Trial:
                 out[place, :, j] = np.bincount(block[usable], squares[k, best[k]], BLOCKS) / count
         return out
 
-    def _predicted(self, trial: float, cutoffs: Sequence[float]) -> list[Floats]:
-        """For each cut-off, the torques (n, count) on the motion filtered at `trial` Hz, each part
+    def _predicted(self, at: float, cutoffs: Sequence[float]) -> list[Floats]:
+        """For each cut-off, the torques (n, count) on the motion filtered at `at` Hz, each part
         of the time predicted by the fit to the other parts."""
-        rows = self._candidate(trial).rows
-        new = [each for each in cutoffs if (trial, each) not in self._torques]
+        rows = self._candidate(at).rows
+        new = [each for each in cutoffs if (at, each) not in self._torques]
         torques = np.empty((len(new), rows.tau.shape[1], self.count))
         for fold, (a, b) in enumerate(self._folds):
             X = np.array([self._candidate(each).found[fold] for each in new]).T
             for j in range(torques.shape[1] if new else 0):
                 torques[:, j, a:b] = rows.model(j, X, slice(a, b)).T
-        self._torques |= {(trial, each): t for each, t in zip(new, torques, strict=True)}
-        return [self._torques[trial, each] for each in cutoffs]
+        self._torques |= {(at, each): t for each, t in zip(new, torques, strict=True)}
+        return [self._torques[at, each] for each in cutoffs]
 
     def missed(self, cutoff: float) -> Floats:
         """(n,): relative torque error on held-out parts, with motion and torque filtered alike; NaN
         where no torque was measured."""
         each = self._candidate(cutoff)
         (predicted,) = self._predicted(cutoff, [cutoff])
-        usable = each.samples.usable
-        with np.errstate(invalid="ignore", divide="ignore"):
-            left, whole = (
-                (np.where(usable, torque, 0.0) ** 2).sum(axis=0)
-                for torque in (each.rows.tau - predicted.T, each.samples.tau)
-            )
-            return np.asarray(np.sqrt(left / whole))
+        samples = each.samples
+        return relative(each.rows.tau - predicted.T, samples.tau, samples.usable)
 
     def explain_nothing(self, errors: Floats) -> bool:
         """Whether no candidate predicts any joint's torque notably better than zero torque does."""
@@ -276,8 +272,8 @@ class _Trial:
             ]
         )
         rows = Rows(self.unknowns, samples)
-        prior, springs = self.unknowns.prior, self.unknowns.springs
-        _, _, weights = robust([rows], samples.usable, springs, self._weights)
+        prior, held = self.unknowns.prior, [*self.unknowns.springs, *self.unknowns.held]
+        _, _, weights = robust([rows], samples.usable, held, self._weights)
         if self._weights is None:
             self._weights = weights
         parts = []
@@ -286,7 +282,7 @@ class _Trial:
             sums.add(rows, weights, slice(a, b))
             parts.append(sums.together())
         G, g = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
-        found = [approached(G - gram, g - moment, prior, springs)[0] for gram, moment in parts]
+        found = [approached(G - gram, g - moment, prior, held)[0] for gram, moment in parts]
         self._known[cutoff] = _Candidate(samples, rows, found)
         return self._known[cutoff]
 

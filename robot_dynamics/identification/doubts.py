@@ -40,7 +40,7 @@ from .normal_equations import NormalEquations, approached
 from .recording import Floats
 from .selection import WITHOUT_OFFSET, Drive, embedding, places_of
 from .solve import Prior, minimise, solved
-from .unknowns import Unknowns
+from .unknowns import Columns, Unknowns
 
 OPPOSITE = "have the opposite sign"
 STATIC = (
@@ -146,8 +146,38 @@ class Doubt:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class PlainModel:
+    """Plain friction and a rotor at every joint: ten parameters of each body, then those of
+    friction and rotors."""
+
+    columns: Floats
+    """(all columns, p): maps the parameters to the columns of the design matrix"""
+    expected: Floats
+    """(p,): the described rotors' inertias and known factors, otherwise 0"""
+    limits: Floats
+    """(p - 10 b,), r of the lower bounds -r about the expected values; infinite: unbounded"""
+    own: Sequence[NDArray[np.intp]]
+    """The parameters that only one joint's torque depends on, in the order of `PLAIN`, by joint"""
+    known: int = 0
+    """The number of parameters, at the end, that are as expected"""
+
+
+def plain_model(unknowns: Unknowns) -> PlainModel:
+    """That of an open chain."""
+    drives = plain_drives(unknowns)
+    E, places = embedding(unknowns, drives), places_of(drives, unknowns)
+    expected = np.zeros(E.shape[1])
+    for owner, place in places.items():
+        if drives[owner].rotor:
+            expected[place.stop - 1] = drives[owner].described
+    limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
+    own = [np.arange(len(expected))[places[joint]] for joint in unknowns.joints]
+    return PlainModel(E, expected, limits, own)
+
+
 def doubts(
-    unknowns: Unknowns, normal: NormalEquations, sure: Mapping[str, float]
+    unknowns: Columns, normal: NormalEquations, model: PlainModel, sure: Mapping[str, float]
 ) -> tuple[tuple[Doubt, ...], float]:
     """(the joints whose efforts need a factor, the clearest first; the largest relative RMS error
     of any joint with all efforts as they are).
@@ -155,34 +185,28 @@ def doubts(
     Args:
         unknowns: the parameters to identify.
         normal: the normal equations of all recordings.
+        model: what may explain the efforts.
         sure: by joint, the factors that the user gave; a joint whose factor is 1 is not doubted.
     """
-    if unknowns.payload is not None:
-        return (), 0.0
-    return doubted(_evidence(unknowns, normal), sure)
-
-
-def doubted(evidence: Evidence, sure: Mapping[str, float]) -> tuple[tuple[Doubt, ...], float]:
-    """The same from sums by joint."""
-    trial = _Trial(evidence)
+    tests = _FactorTests(unknowns, normal, model)
     trusted = {name for name, factor in sure.items() if factor == 1}
-    whole, missed = trial.all_negated()
+    whole, missed = tests.all_negated()
     if whole and not trusted:
         return whole, missed
     found: list[Doubt] = []
     while True:
-        next_one = trial.clearest(trusted)
+        next_one = tests.clearest(trusted)
         if next_one is None:
             return tuple(found), missed
-        gain = trial.gain(next_one)
+        gain = tests.gain(next_one)
         odd = next_one.why == SILENT or not 1 / LARGEST < abs(next_one.factor) < LARGEST
         certain = surely_worse(gain, CLEAR if odd else SURE)
         if (odd and not certain) or surely_worse(-gain, DISMISSED):
             trusted.add(next_one.joint)
             continue
         certain = certain or next_one.before > max(LITTLE, CLEAR * next_one.after)
-        trial.leave_out(next_one.joint)
-        if not trial.still[next_one.joint]:
+        tests.leave_out(next_one.joint)
+        if not tests.still[next_one.joint]:
             found.append(replace(next_one, sure=certain))
         elif certain:
             found.append(replace(next_one, factor=1.0, why=STATIC, after=next_one.before))
@@ -257,78 +281,6 @@ def surely_worse(more: Floats, times: float = SURE) -> bool:
     return bool(len(more) > 1 and (more > 0).all() and more.mean() > math.log(times))
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Sums over all samples by part of the time and joint, with plain friction at every joint.
-
-    The p parameters are ten of each body, then those of friction and rotors.
-    """
-
-    joints: tuple[str, ...]
-    grams: Floats
-    """(parts, n, p, p): Yᵀ W Y"""
-    moments: Floats
-    """(parts, n, p): Yᵀ W e of the efforts e as recorded"""
-    squares: Floats
-    """(parts, n): eᵀ W e; all 0 at a joint without efforts"""
-    bodies: tuple[Floats, ...]
-    """P₀ (4, 4) of each described body"""
-    expected: Floats
-    """(p,): the described rotors' inertias and known factors, otherwise 0"""
-    limits: Floats
-    """(p - 10 b,), r of the lower bounds -r about the expected values; infinite: unbounded"""
-    own: Sequence[NDArray[np.intp]]
-    """The parameters that only one joint's torque depends on, in the order of `PLAIN`, by joint"""
-    still: Mapping[str, bool]
-    """Whether each joint stands still"""
-    gears: Mapping[str, float]
-    """The described gear ratios"""
-    known: int = 0
-    """The number of parameters, at the end, that are as expected"""
-
-
-def _evidence(unknowns: Unknowns, normal: NormalEquations) -> Evidence:
-    """The evidence of an open chain's recordings."""
-    drives = plain_drives(unknowns)
-    E = embedding(unknowns, drives)
-    parts, n, p = len(normal.square), len(unknowns.joints), E.shape[1]
-    grams, moments = np.empty((parts, n, p, p)), np.empty((parts, n, p))
-    whole, squares = _of_whole_efforts(unknowns, normal)
-    weights = np.zeros(n)
-    for j, columns in enumerate(unknowns.places):
-        own = E[columns]
-        grams[:, j] = own.T @ normal.gram[:, j] @ own
-        moments[:, j] = whole[:, j] @ own
-        # the noise of a fit to this joint's efforts alone has the same share with any factor
-        square, g = float(squares[:, j].sum()), moments[:, j].sum(axis=0)
-        alone = square - float(g @ _least_squares(grams[:, j].sum(axis=0), g))
-        if square > 0:
-            weights[j] = normal.count[j] / max(alone, FINEST**2 * square)
-    expected, places = np.zeros(p), places_of(drives, unknowns)
-    for owner, place in places.items():
-        if drives[owner].rotor:
-            expected[place.stop - 1] = drives[owner].described
-    own_columns = [np.arange(p)[places[joint]] for joint in unknowns.joints]
-    diagonals = [
-        np.diag(gram)[own] for gram, own in zip(grams.sum(axis=0), own_columns, strict=True)
-    ]
-    return Evidence(
-        unknowns.joints,
-        weights[:, None, None] * grams,
-        weights[:, None] * moments,
-        weights * squares,
-        unknowns.prior.bodies,
-        expected,
-        np.array([r for owner in unknowns.owners for r in drives[owner].limits]),
-        own_columns,
-        {
-            joint: stands_still(unknowns.mechanism, joint, each[VISCOUS], each[FREE])
-            for joint, each in zip(unknowns.joints, diagonals, strict=True)
-        },
-        unknowns.gear_ratios,
-    )
-
-
 @dataclass(frozen=True)
 class _Tried:
     """The result of trying factors on one joint's efforts."""
@@ -342,16 +294,40 @@ class _Tried:
     factor of e"""
 
 
-class _Trial:
+class _FactorTests:
     """Factors on the efforts of one joint after the other."""
 
-    def __init__(self, evidence: Evidence):
-        self.evidence, self.joints, self.own = evidence, evidence.joints, evidence.own
-        self.still = evidence.still
-        self.gram, self.moment = evidence.grams.sum(axis=0), evidence.moments.sum(axis=0)
-        self.square = evidence.squares.sum(axis=0)
-        self.used = [j for j in range(len(self.joints)) if self.square[j] > 0]
-        self._bodies = 10 * len(evidence.bodies)
+    def __init__(self, unknowns: Columns, normal: NormalEquations, model: PlainModel):
+        self.model, self.joints, self.own = model, unknowns.joints, model.own
+        self.gears, self.bodies = unknowns.gear_ratios, unknowns.prior.bodies
+        E = model.columns
+        parts, n, p = len(normal.square), len(self.joints), E.shape[1]
+        grams, moments = np.empty((parts, n, p, p)), np.empty((parts, n, p))
+        whole, squares = _of_whole_efforts(unknowns, normal)
+        weights = np.zeros(n)
+        for j, columns in enumerate(unknowns.places):
+            own = E[columns]
+            grams[:, j] = own.T @ normal.gram[:, j] @ own
+            moments[:, j] = whole[:, j] @ own
+            # the noise of a fit to this joint's efforts alone has the same share with any factor
+            square, g = float(squares[:, j].sum()), moments[:, j].sum(axis=0)
+            alone = square - float(g @ _least_squares(grams[:, j].sum(axis=0), g))
+            if square > 0:
+                weights[j] = normal.count[j] / max(alone, FINEST**2 * square)
+        diagonals = np.diagonal(grams.sum(axis=0), axis1=1, axis2=2)
+        self.still = {
+            joint: stands_still(unknowns.mechanism, joint, each[own[VISCOUS]], each[own[FREE]])
+            for joint, each, own in zip(self.joints, diagonals, model.own, strict=True)
+        }
+        """Whether each joint stands still"""
+        self.grams, self.moments = weights[:, None, None] * grams, weights[:, None] * moments
+        """(parts, n, p, p): Yᵀ W Y; (parts, n, p): Yᵀ W e of the efforts e as recorded"""
+        self.squares = weights * squares
+        """(parts, n): eᵀ W e; all 0 at a joint without efforts"""
+        self.gram, self.moment = self.grams.sum(axis=0), self.moments.sum(axis=0)
+        self.square = self.squares.sum(axis=0)
+        self.used = [j for j in range(n) if self.square[j] > 0]
+        self._bodies = 10 * len(self.bodies)
 
     def leave_out(self, joint: str) -> None:
         """Exclude this joint's efforts from now on."""
@@ -401,17 +377,17 @@ class _Trial:
         """(parts, n): relative squared errors on each held-out part if the joints' efforts are
         multiplied by these factors; 0 excludes them, and their errors are NaN."""
         used = [j for j in self.used if factors[j] != 0]
-        grams, moments = self.evidence.grams[:, used], self.evidence.moments[:, used]
+        grams, moments = self.grams[:, used], self.moments[:, used]
         # the noise is multiplied as well
         grams = grams / (factors[used] ** 2)[:, None, None]
         moments = moments / factors[used, None]
-        squares = self.evidence.squares
+        squares = self.squares
         prior, out = self._prior(grams.sum(axis=(0, 1)), moments.sum(axis=(0, 1))), []
         H = prior.curvature(WEIGHT)
         for part in np.flatnonzero((squares[:, self.used] > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
             # with a Gaussian prior, so that bodies need not be consistent
-            mean = prior.mean + self.evidence.expected
+            mean = prior.mean + self.model.expected
             x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ mean)
             left = squares[part, used] + grams[part] @ x @ x - 2 * moments[part] @ x
             missed = np.full(len(self.joints), np.nan)
@@ -454,7 +430,7 @@ class _Trial:
         a factor of e; infinite if it is negative."""
         own = np.arange(self._bodies, len(G))
         E = np.zeros((len(G), 1 + len(own)))
-        E[: self._bodies, 0] = np.concatenate([numbers(P) for P in self.evidence.bodies])
+        E[: self._bodies, 0] = np.concatenate([numbers(P) for P in self.bodies])
         E[own, 1 + np.arange(len(own))] = 1.0
         k = float(_least_squares(E.T @ G @ E, E.T @ g)[0])
         return round(abs(math.log(k))) if k > 0 else math.inf
@@ -471,7 +447,7 @@ class _Trial:
             return Doubt(joint, 1.0, SILENT, before, silent)
         names = {-1.0: OPPOSITE}
         units = [(180 / math.pi, "are scaled as if degrees were used instead of radians")]
-        gear = abs(self.evidence.gears.get(joint, 1.0))
+        gear = abs(self.gears.get(joint, 1.0))
         if max(gear, 1 / gear) > NEAR:
             units.append((gear, "are motor torques, not joint torques"))
         for value, what in units:
@@ -497,17 +473,17 @@ class _Trial:
 
     def _minimum(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
         """(x, H) of the fit over physically consistent bodies and rotors."""
-        x, H = minimise(G, g - G @ self.evidence.expected, self._prior(G, g), WEIGHT)
-        return x + self.evidence.expected, H
+        x, H = minimise(G, g - G @ self.model.expected, self._prior(G, g), WEIGHT)
+        return x + self.model.expected, H
 
     def _prior(self, G: Floats, g: Floats) -> Prior:
         """The described bodies, scaled and stretched to these efforts; it regularises every
         direction."""
         own = np.diag(G)[self._bodies :]
-        free = np.arange(len(own)) < len(own) - self.evidence.known
+        free = np.arange(len(own)) < len(own) - self.model.known
         tightness = np.where(own > 0, np.where(free, 1e-9, 1.0) * own, 1.0)
-        near = approached(G, g, Prior(self.evidence.bodies))[1]
-        return Prior(near.bodies, tightness, self.evidence.limits)
+        near = approached(G, g, Prior(self.bodies))[1]
+        return Prior(near.bodies, tightness, self.model.limits)
 
 
 def _least_squares(G: Floats, g: Floats) -> Floats:
@@ -516,16 +492,15 @@ def _least_squares(G: Floats, g: Floats) -> Floats:
     return solved(G + np.diag(np.where(own > 0, 1e-9 * own, 1.0)), g)
 
 
-def _of_whole_efforts(unknowns: Unknowns, normal: NormalEquations) -> tuple[Floats, Floats]:
+def _of_whole_efforts(unknowns: Columns, normal: NormalEquations) -> tuple[Floats, Floats]:
     """(moments (parts, n, k), squares (parts, n)) of the whole efforts. The normal equations are
-    those of the efforts minus the described rotors' torques, but a factor applies to both."""
-    inertia = np.zeros(unknowns.size)
-    for owner in unknowns.rotors:
-        inertia[unknowns.group(owner).stop - 1] = unknowns.rotor_inertia(owner)
+    those of the efforts minus the described rotors' and other known torques, but a factor applies
+    to all."""
+    known = unknowns.offsets
     moments, squares = normal.moment.copy(), normal.square.copy()
     for j, places in enumerate(unknowns.places):
-        more = normal.gram[:, j] @ inertia[places]
-        squares[:, j] += (2 * normal.moment[:, j] + more) @ inertia[places]
+        more = normal.gram[:, j] @ known[places]
+        squares[:, j] += (2 * normal.moment[:, j] + more) @ known[places]
         moments[:, j] += more
     return moments, squares
 
@@ -533,15 +508,15 @@ def _of_whole_efforts(unknowns: Unknowns, normal: NormalEquations) -> tuple[Floa
 class _RelativeError:
     """√(Q_j(k) / Σ w e_j²) of one joint, for many factors k at once."""
 
-    def __init__(self, trial: _Trial, j: int, x: Floats, H: Floats):
-        own = trial.own[j]
+    def __init__(self, tests: _FactorTests, j: int, x: Floats, H: Floats):
+        own = tests.own[j]
         shared = np.setdiff1d(np.arange(len(x)), own)
         self.H, self.x = H[np.ix_(shared, shared)], x[shared]
         # noise far below the predicted torque would outweigh the other joints to their last digit
-        predicted = FINEST * float(self.x @ trial.gram[j][np.ix_(shared, shared)] @ self.x)
-        share = min(1.0, float(trial.square.max()) / max(predicted, 1e-300))
-        self.square = share * trial.square[j]
-        A, a = share * trial.gram[j], share * trial.moment[j]
+        predicted = FINEST * float(self.x @ tests.gram[j][np.ix_(shared, shared)] @ self.x)
+        share = min(1.0, float(tests.square.max()) / max(predicted, 1e-300))
+        self.square = share * tests.square[j]
+        A, a = share * tests.gram[j], share * tests.moment[j]
         self.A, self.a = A[np.ix_(shared, shared)], a[shared]
         self.B, self.own, self.own_moment = A[np.ix_(shared, own)], A[np.ix_(own, own)], a[own]
         told = [k for k in range(len(own)) if self.own[k, k] > 0]

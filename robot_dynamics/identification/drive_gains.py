@@ -42,7 +42,7 @@ from .per_recording import one_blas_thread
 from .preparation import Prepared, Samples, prepare
 from .read import Source, adapted, as_list
 from .recording import Floats
-from .unknowns import Unknowns, match
+from .unknowns import Unknowns, match, sliding
 
 OWN = 5
 """A joint's own columns: viscous, forwards, backwards, offset, reflected inertia"""
@@ -137,19 +137,19 @@ def drive_gains(
                 name=recording.source,
             )
     chosen = match(mechanism, joints)[0]
-    sliding = [name for name in joints if mechanism.joint(name).slides]
     rows = motor_rows(chosen)
-    sums = _Sums(Unknowns.of(chosen), Unknowns.of(chosen, link), load, rows)
+    sums = _GramMatrices(Unknowns.of(chosen), Unknowns.of(chosen, link), load, rows)
+    slides = sliding(mechanism, joints)
     for recording, carried in taken:
         if progress is not None:
             progress(f"reducing {recording.source}")
         with one_blas_thread():
-            sums.add(prepare(recording, joints, cutoff, sliding=sliding), carried)
+            sums.add(prepare(recording, joints, cutoff, sliding=slides), carried)
     with one_blas_thread():
         return sums.solved()
 
 
-class _Sums:
+class _GramMatrices:
     """For each joint the Gram matrix Σ z zᵀ over the samples, where z = (Y, τ, F, v) is its row."""
 
     def __init__(self, bodies: Unknowns, carrier: Unknowns, load: Inertial, rows: Floats):

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..dynamics import InverseDynamics
+from ..errors import ClosureWarning
 from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .friction_laws import stands_still
@@ -64,6 +67,14 @@ class Errors:
     def of_which(self) -> str:
         """The joints over which `means` are taken, in words"""
         return "the joints" if self.telling[np.isfinite(self.relative)].all() else "moving joints"
+
+
+def relative(missed: Floats, torque: Floats, usable: NDArray[np.bool_]) -> Floats:
+    """(n,): the RMS of errors (k, n) over that of torques (k, n), where usable; NaN where no torque
+    was measured."""
+    left, whole = ((np.where(usable, each, 0.0) ** 2).sum(axis=0) for each in (missed, torque))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.sqrt(left / whole))
 
 
 def over(error: Floats, torque: Floats) -> Floats:
@@ -135,18 +146,36 @@ def friction_of(mechanism: Mechanism) -> InverseDynamics:
 
 class SplitDynamics:
     """Inverse dynamics with friction apart, as filtered efforts contain filtered friction, and as
-    compiled code for rigid bodies serves all friction laws.
+    compiled code for rigid bodies serves all friction laws. With loops, which take long to close,
+    all torques are computed at once.
 
     Args:
         mechanism: the robot.
     """
 
     def __init__(self, mechanism: Mechanism):
-        self.rigid = InverseDynamics(mechanism, terms=RIGID)
-        self.friction = friction_of(mechanism)
+        self._mechanism = mechanism
+
+    @cached_property
+    def rigid(self) -> InverseDynamics:
+        """The terms of rigid bodies alone."""
+        return InverseDynamics(self._mechanism, terms=RIGID)
+
+    @cached_property
+    def friction(self) -> InverseDynamics:
+        """Friction alone."""
+        return friction_of(self._mechanism)
+
+    @cached_property
+    def _whole(self) -> InverseDynamics:
+        return InverseDynamics(self._mechanism)
 
     def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """The torques (k, n), N·m or N, of states (k, n) each."""
+        """The torques (k, n), N·m or N, of states (k, n) each; NaN where loops cannot be closed."""
+        if self._mechanism.loops:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ClosureWarning)
+                return np.asarray(self._whole(q, qd, qdd))
         return np.asarray(self.rigid(q, qd, qdd) + self.friction(q, qd, qdd))
 
     def blurred(self, samples: Samples) -> Floats:
@@ -163,6 +192,8 @@ def compared(part: Prepared, models: tuple[SplitDynamics, SplitDynamics]) -> Ite
     """
     for each in part.stretches:
         before, after = (model(each.q, each.qd, each.qdd) for model in models)
+        if not (closes := np.isfinite(before + after)).all():
+            each = replace(each, usable=each.usable & closes)
         shown, modelled = (
             sharp + model.blurred(each)
             for sharp, model in zip((before, after), models, strict=True)

@@ -321,6 +321,7 @@ SUMMARY = record(
     ).of("band.residual"),
     cutoff=NULLABLE.by_name("Hz, by recording").of("cutoffs"),
     doubts=_DOUBT.listed(),
+    contacts=_CONTACT.listed(),
     notes=NOTES,
     warnings=TEXT.listed(),
 )
@@ -332,7 +333,6 @@ OPEN_CHAIN_SUMMARY = record(
     .of(lambda result: {x: _friction(result.mechanism.joint(x).friction) for x in result.joints}),
     excitation=_EXCITATION,
     zeros=_ZERO.listed(),
-    contacts=_CONTACT.listed(),
     weight_of_the_description=NULLABLE.of("fit.gamma"),
     duration=NUMBER("s"),
     locked=NUMBER.by_name("rad or m"),

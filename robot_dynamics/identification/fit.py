@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..mechanism.dynamic_parameters import BODY
-from .normal_equations import Equations, NormalEquations, approached
+from .normal_equations import NormalEquations, SummedEquations, approached
 from .recording import Floats
 from .selection import PENALTY, Drive, choose, embedding, places_of, price, usual
 from .solve import Prior, inverted, minimise
-from .unknowns import Unknowns
+from .unknowns import Columns, Unknowns
 
 WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Candidates for γ, the weight of the description, of which cross-validation chooses one"""
@@ -31,14 +33,14 @@ usual"""
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fitted:
     """The fitted parameters."""
 
-    unknowns: Unknowns
-    drives: dict[str, Drive]
     x: Floats
     """(p,), in the order of `names`: ten parameters per body, then those of each joint and shaft"""
     names: tuple[str, ...]
+    columns: Floats
+    """(all columns, p): maps x to the columns of the design matrix"""
     curvature: Floats
     """(p, p): Hessian of half the squared error in standard deviations, including the prior's"""
     information: Floats
@@ -49,22 +51,34 @@ class Fit:
     gamma: float
     sigma: Floats
     """(n,), N·m or N: residual standard deviation by joint, NaN where there are no efforts"""
+
+    @property
+    def known(self) -> NDArray[np.intp]:
+        """The indices of the parameters of which something is known; of the others, such as the
+        friction of a motor whose efforts are not fitted, nothing is."""
+        return np.flatnonzero(np.diag(self.curvature) > 0)
+
+    @property
+    def covariance(self) -> Floats:
+        """(p, p), of x; the variance of what is not known is infinite."""
+        C = np.diag(np.where(np.diag(self.curvature) > 0, 0.0, np.inf))
+        own = np.ix_(self.known, self.known)
+        C[own] = inverted(self.curvature[own])
+        return C
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(Fitted):
+    """The fitted parameters of an open chain."""
+
+    unknowns: Unknowns
+    drives: dict[str, Drive]
     score: float
     """The squared held-out error in noise variances, plus the price of the drives; infinite if
     nothing could be held out"""
     smoothing: Mapping[str, float] = field(default_factory=dict)
     """By name, the rate (rad/s or m/s) below which a joint's dry friction fades to zero (see
     `friction_smoothing`)"""
-
-    @property
-    def covariance(self) -> Floats:
-        """(p, p), of x"""
-        return inverted(self.curvature)
-
-    @property
-    def columns(self) -> Floats:
-        """(all columns, p): maps x to the columns of `Unknowns`."""
-        return embedding(self.unknowns, self.drives)
 
     def body(self, name: str) -> Floats:
         """The inertial parameters φ (10,) of a body."""
@@ -77,8 +91,23 @@ class Fit:
         return self.x[places_of(self.drives, self.unknowns)[owner]]
 
 
+F = TypeVar("F", bound=Fitted)
+
+
 def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
-    """The physically consistent robot that best fits these normal equations.
+    """The physically consistent open chain that best fits these normal equations.
+
+    Args:
+        unknowns: the parameters to identify.
+        normal: the normal equations of all recordings.
+    """
+    return with_noise(unknowns, normal, lambda equations: _fit(unknowns, equations))
+
+
+def with_noise(
+    unknowns: Columns, normal: NormalEquations, solve: Callable[[SummedEquations], F]
+) -> F:
+    """The fit to normal equations, and its noise.
 
     The noise is first estimated from fits without constraints. Where no physically consistent robot
     explains a joint's efforts that well, the additional residuals count as noise, so that they do
@@ -88,30 +117,33 @@ def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
     Args:
         unknowns: the parameters to identify.
         normal: the normal equations of all recordings.
+        solve: the fit for a given noise.
     """
     wider = np.ones(len(unknowns.joints))
     for _ in range(PASSES):
-        found = _fit(unknowns, normal.together(unknowns, wider))
+        found = solve(normal.together(unknowns, wider))
         before, wider = wider, normal.misfit(unknowns, found.columns @ found.x)
         if float(np.abs(np.log(wider / before)).max()) < SAME:
             break
-    return _with_all_noise(found, normal, before)
+    return _with_all_noise(unknowns, found, normal, before)
 
 
-def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
+def _with_all_noise(unknowns: Columns, found: F, normal: NormalEquations, taken: Floats) -> F:
     """The same parameters, with a noise, and thus a covariance, that accounts for the degrees of
     freedom used by the fit.
 
     Args:
+        unknowns: the parameters to identify.
         found: the fit.
         normal: the normal equations.
         taken: (n,), the factor by which each joint's noise variance was already increased.
     """
-    E = found.columns
-    bent = normal.bent(found.unknowns, E @ found.covariance @ E.T) / taken
+    E, own = found.columns, found.known
+    known = E[:, own] @ inverted(found.curvature[np.ix_(own, own)]) @ E[:, own].T
+    bent = normal.bent(unknowns, known) / taken
     honest = normal.honest()
-    wider = honest.misfit(found.unknowns, E @ found.x, bent)
-    equations = honest.together(found.unknowns, wider)
+    wider = honest.misfit(unknowns, E @ found.x, bent)
+    equations = honest.together(unknowns, wider)
     gram = E.T @ equations.gram.sum(axis=0) @ E
     return replace(
         found,
@@ -122,7 +154,7 @@ def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
     )
 
 
-def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
+def _fit(unknowns: Unknowns, normal: SummedEquations) -> Fit:
     """The fit with the drives that suit it best.
 
     Drives without springs are first selected with bodies that need not be physically consistent.
@@ -150,7 +182,9 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
     return best
 
 
-def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal: Equations) -> Fit:
+def _fit_with(
+    drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal: SummedEquations
+) -> Fit:
     """The fit with these drives, or with simpler ones where their values would not be physical."""
     while True:
         E = embedding(unknowns, drives)
@@ -166,8 +200,8 @@ def _fit_with(drives: dict[str, Drive], unknowns: Unknowns, prior: Prior, normal
             break
         drives = sound
     return Fit(
-        unknowns, drives, x, _names(unknowns, drives), curvature, gram.sum(axis=0),
-        moment.sum(axis=0), own, gamma, normal.sigma, missed + price(unknowns, normal, drives, x),
+        x, _names(unknowns, drives), E, curvature, gram.sum(axis=0), moment.sum(axis=0), own, gamma,
+        normal.sigma, unknowns, drives, missed + price(unknowns, normal, drives, x),
     )  # fmt: skip
 
 

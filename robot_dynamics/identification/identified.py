@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,10 +15,12 @@ from numpy.typing import ArrayLike
 from ..dynamics import InverseDynamics
 from ..errors import RecordingError
 from ..mechanism import Mechanism
-from .band import PredictionBand
+from .band import Band
+from .contacts import Contact
 from .doubts import Doubt
 from .errors import Errors
-from .preparation import Choice
+from .fit import Fitted
+from .preparation import Choice, Samples
 from .recording import Floats
 
 NONSENSE = 0.99
@@ -29,10 +32,22 @@ not used"""
 Kept = Literal["nothing", "bodies", "everything"]
 
 
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Samples for plots."""
+
+    source: str
+    seen: bool
+    """Whether they were used for the fit"""
+    samples: Samples
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Identified:
+class Identified(ABC):
     """The result of an identification."""
 
+    fit: Fitted
+    """The solution of the least-squares problem, with its covariance"""
     mechanism: Mechanism
     """The identified robot; joints that were not recorded are locked"""
     described: Mechanism
@@ -54,13 +69,53 @@ class Identified:
     """What the data do not determine or what looks wrong, and what to do about it"""
     source: str | None
     """The description's file or text; None if a mechanism was given"""
-    band: PredictionBand
+    band: Band
     """The prediction band of measured torques about the model's"""
+    traces: tuple[Trace, ...]
+    """Parts of the recordings, for the report"""
+    contacts: tuple[Contact, ...] = ()
+    """Stretches in which external forces acted on the robot"""
     kept: Kept = "nothing"
     """What is kept as described because the description predicts held-out motion better"""
     doubts: tuple[Doubt, ...] = ()
     """Joints whose efforts look like torques times a factor. Efforts that are certainly wrong are
     not fitted, and all errors of such a joint are computed with the factor applied"""
+
+    @property
+    @abstractmethod
+    def joints(self) -> tuple[str, ...]:
+        """The joints' names, in the order of all results by joint; of a robot with loops the
+        motors."""
+
+    @property
+    @abstractmethod
+    def described_parameters(self) -> dict[str, float]:
+        """The described values of the parameters by name; 0 for friction, and for rotors of robots
+        with loops, that are not described."""
+
+    @abstractmethod
+    def _by_name(self, x: Floats) -> dict[str, float]:
+        """The fitted parameters x (p,) by name."""
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of `parameters`, which are also the order of `covariance`."""
+        return self.fit.names
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The identified parameters by name, SI units; the described ones if everything is kept."""
+        return self.described_parameters if self.kept == "everything" else self._by_name(self.fit.x)
+
+    @property
+    def covariance(self) -> Floats:
+        """(p, p), in the order of `parameters`: from the data and the description together."""
+        return self.fit.covariance
+
+    @property
+    def duration(self) -> float:
+        """s of motion used for the fit"""
+        return self.fitted.duration
 
     def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
         """Predict the torques that would be measured, unfiltered: (torque, deviation), N·m or N.
@@ -81,8 +136,8 @@ class Identified:
         """
         torque = np.asarray(self._model(q, qd, qdd))
         states = (np.broadcast_to(np.asarray(x, dtype=float), torque.shape) for x in (q, qd, qdd))
-        deviation = self.band.deviation(*map(np.atleast_2d, states))
-        return torque, deviation.reshape(torque.shape)
+        deviation = self.band.deviation(*map(np.atleast_2d, states)).reshape(torque.shape)
+        return torque, np.where(np.isnan(torque), np.nan, deviation)
 
     @cached_property
     def _model(self) -> InverseDynamics:

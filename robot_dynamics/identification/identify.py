@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifies a robot's model from recordings; robots with loops are passed on to `closed`."""
+"""Identifies a robot's model from recordings, with or without loops."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -18,15 +19,15 @@ from ..errors import InputError, RecordingError, RobotDynamicsError, wrong
 from ..mechanism import Mechanism
 from . import contacts
 from .band import Band, Needed, Spread, spread
-from .closed import ClosedIdentification, identify_closed
+from .closed import ClosedFit, ClosedIdentification, ClosedUnknowns, fit_closed
 from .contacts import Contact
 from .doubts import LITTLE as SUSPECT
-from .doubts import Doubt, doubts, nothing_left, remaining
+from .doubts import Doubt, PlainModel, doubts, nothing_left, plain_model, remaining
 from .errors import Errors, SquaredErrors
-from .fit import Fit, about_described_bodies, fit
+from .fit import Fit, Fitted, about_described_bodies, fit
 from .fleet import Fleet, Sum, fleet_at
 from .friction_smoothing import FrictionSmoothing, NearRest, smoothing_words
-from .identified import Identified, Kept, loses, refuse_nonsense, stays
+from .identified import Identified, Kept, Trace, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .mixed import Mixed
 from .mounting import Mounting
@@ -36,13 +37,12 @@ from .per_recording import (
     Judged,
     Judgement,
     Reduced,
-    Trace,
     Work,
     errors_near_rest,
     filters_at_fault,
+    key_of,
     mixed_up,
     one_blas_thread,
-    place,
     reduced,
     traces_of,
     zero_equations,
@@ -57,19 +57,22 @@ from .quality import (
     excitation,
     falling,
     far_off,
+    large,
     lost,
     many_turns,
     other_unit,
-    warnings,
+    untold,
 )
 from .read import Source, as_list, at_least_one, name_of
 from .recording import Floats
 from .selection import places_of
 from .shared_filter import FEW, SharedFilter, groups
-from .unknowns import Unknowns, match
+from .unknowns import Columns, Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
 R = TypeVar("R")
+F = TypeVar("F", bound=Fitted)
+I = TypeVar("I", bound=Identified)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,14 +81,8 @@ class Identification(Identified):
 
     fit: Fit
     """The solution of the least-squares problem, with its covariance"""
-    duration: float
-    """s of motion used for the fit"""
-    traces: tuple[Trace, ...]
-    """Measured and predicted torques of parts of the recordings, for the report"""
     excitation: Excitation
     """How well the motion excites the robot's parameters"""
-    contacts: tuple[Contact, ...] = ()
-    """Stretches in which external forces acted on the robot"""
     mixed: Mixed | None = None
     """Columns of the first recording that appear to be mixed up; searched for only if the model
     explains little"""
@@ -100,18 +97,6 @@ class Identification(Identified):
     def joints(self) -> tuple[str, ...]:
         """The joints' names, in the order of all results by joint."""
         return self.fit.unknowns.joints
-
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """The names of `parameters`, which are also the order of `covariance`."""
-        return self.fit.names
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The identified parameters by name, SI units; the described ones if everything is kept."""
-        if self.kept == "everything":
-            return self.described_parameters
-        return self._by_name(self.fit.x)
 
     @property
     def described_parameters(self) -> dict[str, float]:
@@ -133,11 +118,6 @@ class Identification(Identified):
             if self.fit.drives[owner].rotor:
                 values[own.stop - 1] += unknowns.rotor_inertia(owner)
         return dict(zip(self.fit.names, values.tolist(), strict=True))
-
-    @property
-    def covariance(self) -> Floats:
-        """(p, p), in the order of `parameters`: from the data and the description together."""
-        return self.fit.covariance
 
 
 def identify(
@@ -162,7 +142,8 @@ def identify(
     that cannot be used is left out with a warning, unless it is the only one.
 
     For a robot with loops, each recording must contain the positions and efforts of every motor,
-    and `payload`, `motor_efforts`, `scheduler` and `workers` are refused; see `identify_closed`.
+    there must be as many motors as degrees of freedom, and `motor_efforts` is refused. Its `home`
+    selects the assembly mode.
 
     Args:
         robot: a mechanism, or what `rd.load` takes.
@@ -207,20 +188,9 @@ def identify(
     progress = progress or (lambda _: None)
     source = None if isinstance(robot, Mechanism) else os.fspath(robot)
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
-    if mechanism.loops:
-        refused = {
-            "payload": payload, "motor_efforts": motor_efforts, "scheduler": scheduler,
-            "workers": workers,
-        }  # fmt: skip
-        for name, value in refused.items():
-            if value:
-                raise wrong(InputError, name, value, f"none: {mechanism.name} has loops")
-        result = identify_closed(
-            mechanism, recordings, validate=validate, topic=topic, rename=rename,
-            effort_scale=effort_scale, position_offset=position_offset, cutoff=cutoff,
-            progress=progress,
-        )  # fmt: skip
-        return replace(result, source=source)
+    if mechanism.loops and motor_efforts:
+        expected = f"none: {mechanism.name} has loops"
+        raise wrong(InputError, "motor_efforts", motor_efforts, expected)
     sources = at_least_one(recordings)
     judges = as_list(validate) if validate is not None else []
     with (
@@ -232,91 +202,77 @@ def identify(
             0.0 if judges else HELD_OUT, cache if fleet.local else None, position_offset or {},
             motor_efforts=motor_efforts,
         )  # fmt: skip
-        found = _identified(_Run.of(_Passes(fleet, progress), work, sources, judges))
+        kind: type[_Run[Any, Any]] = _ClosedRun if mechanism.loops else _OpenRun
+        run = kind.of(_Passes(fleet, progress), work, sources, judges)
+        found: Identification | ClosedIdentification = _identified(run)
         return replace(found, source=source, notes=(*fleet.notes, *found.notes))
 
 
-def _identified(run: _Run) -> Identification:
-    """The identification of an open chain."""
+def _identified(run: _Run[F, I]) -> I:
+    """The identification of a robot."""
     doubtful, mixture = run.suspects()
     sure = [each for each in doubtful if each.sure]
     given = run.work.effort_scale
     if sure:
         run = run.without(sure)
-    with one_blas_thread():
-        found = fit(run.unknowns, run.normal)
-    found = run.smoothed(found)
+    found = run.fitted()
     if sure:
         run = run.scaled(sure)
-    first = run.judged(mechanism_of(found), spread(found))
-    doubtful = _remaining(doubtful, found, first.errors)
+    first = run.judged(run.mechanism_of(found), spread(found))
+    doubtful = run.remaining(doubtful, found, first.errors)
     explained = {each.joint for each in doubtful} if mixture is None else {*run.joints}
     filters = run.filters_at_fault(first.errors, explained)
-    light = bodies_scale(found) < 1 / FAR_OFF  # as with positions in degrees
-    missed = np.where(light, np.inf, first.errors.relative)
-    far = [*far_off(run.described, run.lowest, run.highest)]
-    turns = [*many_turns(run.described, run.lowest, run.highest, missed)]
-    confused = [] if mixture is None else [mixture.words()]
-    suspect = [*confused, *far, *turns]
-    # a joint that no model explains may have turned that far all the same
-    causes = suspect if light else [*confused, *far]
+    causes, suspect = run.causes(found, first.errors, mixture)
     refuse_nonsense(first.errors, [*causes, *filters.values()])
-    if mixture is None:
-        suspect += other_unit(found)
     suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
     kept, found, outcome = run.never_worse(found, first)
-    off: tuple[Zero, ...] = ()
-    if kept == "nothing" and mixture is None and all(each.sure for each in doubtful):
-        off = run.zeros(found)
-    told = excitation(found)
-    moved = run.highest - run.lowest
-    if kept != "everything":
-        suspect += [*zero_words(off, run.work.position_offset), *driving(found)]
+    sound = mixture is None and all(each.sure for each in doubtful)
+    more = run.more(found, kept, mixture, sound)
     suspect += [
+        *more.suspect,
         *stays(kept, first.errors, sure),
         *contacts.words(outcome.contacts),
         *run.passes.left_out,
         *filters.values(),
-        *warnings(told, outcome.errors, moved, [*explained, *filters], outcome.usual),
+        *more.untold,
+        *large(outcome.errors, [*explained, *filters], outcome.usual),
     ]
     if kept == "nothing":
         suspect += lost(outcome.errors, [each.joint for each in sure])
     taken: list[Reduced | Judged] = [*run.used.values(), *outcome.validation]
-    return Identification(
+    result: I = run.kind(
         mechanism=outcome.model,
         described=run.described,
         fit=found,
         errors=outcome.errors,
         fitted=outcome.fitted,
         locked=run.locked,
-        notes=(
-            *_notes(run.locked, taken, run.work),
-            *(smoothing_words(found) if kept != "everything" else ()),
-        ),
+        notes=(*_notes(run.locked, taken, run.work), *more.notes),
         warnings=tuple(dict.fromkeys(suspect)),
         cutoffs={each.source: each.cutoff for each in taken},
         choices={each.source: each.choice for each in taken if each.choice is not None},
-        duration=outcome.fitted.duration,
         traces=outcome.traces,
-        excitation=told,
         source=None,
         band=outcome.band(run.unknowns),
         kept=kept,
         contacts=outcome.contacts,
         doubts=doubtful,
-        mixed=mixture if isinstance(mixture, Mixed) else None,
-        mounting=mixture if isinstance(mixture, Mounting) else None,
-        zeros=off,
+        **more.fields,
     )
+    return result
 
 
-def _remaining(doubtful: Sequence[Doubt], found: Fit, errors: Errors) -> tuple[Doubt, ...]:
-    """The doubts that the fit does not dispel; efforts that fall with the velocity have no wrong
-    sign, but contain something else than a torque."""
-    driven = [joint for joint in errors.joints if found.drives[joint].driving]
-    sloping = falling(found)
-    told = [each for each in doubtful if each.sure or each.factor > 0 or each.joint not in sloping]
-    return remaining(told, errors, driven)
+@dataclass(frozen=True)
+class _More:
+    """What only the result of one kind of robot contains."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the result"""
+    suspect: Sequence[str] = ()
+    """Warnings of what looks wrong"""
+    untold: Sequence[str] = ()
+    """Warnings of what the data do not determine"""
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,19 +297,22 @@ class _Outcome:
         """(n,), N·m or N: the usual errors on held-out motion."""
         return self.needed.usual(self.unsure.sigma)
 
-    def band(self, unknowns: Unknowns) -> Band:
+    def band(self, unknowns: Columns) -> Band:
         """The prediction band of measured torques about the model's."""
         residual = self.needed.residual(self.unsure.sigma)
-        return Band(unknowns, self.unsure, residual=residual)
+        return Band(unknowns, self.unsure, residual)
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _Run(ABC, Generic[F, I]):
     """The usable recordings of an identification, and what they are reduced to."""
+
+    kind: ClassVar[Callable[..., Any]]
+    """The result's class"""
 
     passes: _Passes
     work: Work
-    unknowns: Unknowns
+    unknowns: Columns
     normal: NormalEquations
     fitting: Mapping[int, Source]
     used: Mapping[int, Reduced]
@@ -364,7 +323,7 @@ class _Run:
     @classmethod
     def of(
         cls, passes: _Passes, work: Work, sources: Sequence[Source], judges: Sequence[Source]
-    ) -> _Run:
+    ) -> _Run[F, I]:
         """Read and reduce all recordings that are fitted.
 
         Raises:
@@ -374,42 +333,94 @@ class _Run:
         work = replace(work, filters=_filters(passes, work, _few(numbered)))
         normal, used, work = _reduced(passes, work, numbered)
         passes.progress("fitting")
-        joints = next(iter(used.values())).joints
-        unknowns = work.unknowns(joints)
-        if sprung := frozenset(itertools.compress(joints, normal.pulled)):
-            unknowns = replace(unknowns, sprung=sprung)
-        only = {place(each) for each in judges} - {place(each) for each in sources}
+        unknowns = cls.looked_for(work, normal, used)
+        only = {key_of(each) for each in judges} - {key_of(each) for each in sources}
         wanted = _usual_cutoff([*used.values()])
         work = replace(work, wanted=wanted, judges=frozenset(only))
         fitting = {k: sources[k] for k in used}
         return cls(passes, work, unknowns, normal, fitting, used, dict(enumerate(judges)))
 
+    @classmethod
+    @abstractmethod
+    def looked_for(
+        cls, work: Work, normal: NormalEquations, used: Mapping[int, Reduced], /
+    ) -> Columns:
+        """The parameters to identify.
+
+        Args:
+            work: the settings.
+            normal: the sum of all normal equations.
+            used: the summaries of the recordings.
+
+        Raises:
+            RecordingError: the recordings say too little about the robot.
+        """
+
+    @abstractmethod
+    def plain(self) -> PlainModel:
+        """What may explain efforts."""
+
+    def suspects(self) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
+        """(joints whose efforts need a factor; columns that are mixed up in the first recording, or
+        how the base appears to be mounted in it). If there are any of the latter, the former are
+        empty: they make efforts look as if they needed factors."""
+        if self.unknowns.payload is not None:
+            return (), None
+        with one_blas_thread():
+            given = self.work.effort_scale
+            doubtful, missed = doubts(self.unknowns, self.normal, self.plain(), given)
+        mixture = None if missed <= SUSPECT else self.mixture(doubtful)
+        return (() if mixture else doubtful), mixture
+
+    def mixture(self, _doubtful: Sequence[Doubt], /) -> Mixed | Mounting | None:
+        """Columns that are mixed up in the first recording, or another mounting of the base."""
+        return None
+
+    @abstractmethod
+    def fitted(self) -> F:
+        """The fit."""
+
+    @abstractmethod
+    def mechanism_of(self, found: F) -> Mechanism:
+        """The robot that was found."""
+
+    def remaining(
+        self, doubtful: Sequence[Doubt], _found: F, errors: Errors, /
+    ) -> tuple[Doubt, ...]:
+        """The doubts that the fit does not dispel."""
+        return remaining(doubtful, errors)
+
+    def causes(
+        self, _found: F, _errors: Errors, _mixture: Mixed | Mounting | None, /
+    ) -> tuple[list[str], list[str]]:
+        """(what may have caused errors so large that the fit is useless; what looks wrong)."""
+        return [], []
+
+    def about_described(self, _found: F, /) -> F | None:
+        """The fit with the bodies as described; None: there is none."""
+        return None
+
+    def more(
+        self, _found: F, _kept: Kept, _mixture: Mixed | Mounting | None, _sound: bool, /
+    ) -> _More:
+        """What only the result of this kind of robot contains, from the fit, what is kept as
+        described, columns that are mixed up or another mounting of the base, and whether neither
+        these nor uncertain efforts distort the fit."""
+        return _More()
+
     @property
     def joints(self) -> tuple[str, ...]:
         return self.unknowns.joints
 
-    @cached_property
-    def _matched(self) -> tuple[Mechanism, tuple[str, ...]]:
-        return match(self.work.mechanism, self.joints)
-
     @property
     def described(self) -> Mechanism:
         """The robot as described, with the joints that were not recorded locked."""
-        return self._matched[0]
+        return self.work.mechanism
 
     @property
     def locked(self) -> dict[str, float]:
-        """rad or m: where these joints are locked, by name."""
-        return {name: self.work.mechanism.home_of(name) for name in self._matched[1]}
-
-    @cached_property
-    def lowest(self) -> Floats:
-        """(n,), rad or m: the smallest positions."""
-        return np.asarray(np.min([each.lowest for each in self.used.values()], axis=0))
-
-    @cached_property
-    def highest(self) -> Floats:
-        return np.asarray(np.max([each.highest for each in self.used.values()], axis=0))
+        """rad or m: where the joints that were not recorded are locked, by name."""
+        return {}
 
     @property
     def first(self) -> dict[int, Source]:
@@ -417,7 +428,7 @@ class _Run:
         k = min(self.fitting)
         return {k: self.fitting[k]}
 
-    def without(self, doubtful: Sequence[Doubt]) -> _Run:
+    def without(self, doubtful: Sequence[Doubt]) -> _Run[F, I]:
         """The same, reduced again without the doubtful efforts, so that these do not affect the
         samples' weights either.
 
@@ -431,7 +442,7 @@ class _Run:
         normal = _reduced(self.passes, self.work, self.fitting, excluded, self.joints)[0]
         return replace(self, normal=normal)
 
-    def scaled(self, doubtful: Sequence[Doubt]) -> _Run:
+    def scaled(self, doubtful: Sequence[Doubt]) -> _Run[F, I]:
         """The same, with the factors of the doubtful efforts applied to whatever is read again, and
         without those that no factor explains."""
         scale = {**self.work.effort_scale}
@@ -439,42 +450,6 @@ class _Run:
             scale[each.joint] = each.factor * scale.get(each.joint, 1.0)
         unrelated = frozenset(each.joint for each in doubtful if math.isnan(each.scale))
         return replace(self, work=replace(self.work, effort_scale=scale, unrelated=unrelated))
-
-    def suspects(self) -> tuple[tuple[Doubt, ...], Mixed | Mounting | None]:
-        """(joints whose efforts need a factor; columns that are mixed up in the first recording, or
-        how the base appears to be mounted in it). If there are any of the latter, the former are
-        empty: they make efforts look as if they needed factors."""
-        with one_blas_thread():
-            doubtful, missed = doubts(self.unknowns, self.normal, self.work.effort_scale)
-        if missed <= SUSPECT:
-            return doubtful, None
-        factors = {each.joint: each.scale for each in doubtful}
-        test = partial(
-            mixed_up,
-            self.work,
-            joints=self.joints,
-            sprung=self.unknowns.sprung,
-            factors=factors,
-        )
-        for _, found in self.passes.over("exchanging columns of", test, self.first, needed=False):
-            if found is not None:
-                return (), found
-        return doubtful, None
-
-    def smoothed(self, found: Fit) -> Fit:
-        """The fit, without steps of dry friction at rest where some of the recordings contradict
-        them."""
-        fastest = np.max([each.fastest for each in self.used.values()], axis=0)
-        smoothing = FrictionSmoothing.of(found, mechanism_of(found), fastest)
-        if not smoothing.rates.any():
-            return found
-        test = partial(errors_near_rest, self.work, smoothing=smoothing)
-        total: Sum[NearRest] = Sum()
-        for _, each in self.passes.over(
-            "comparing friction near rest in", test, _few(self.fitting)
-        ):
-            total.add(each)
-        return replace(found, smoothing=smoothing.chosen(total.value()))
 
     def filters_at_fault(self, errors: Errors, explained: set[str]) -> dict[str, str]:
         """By joint, a line for each whose large error is mostly the filter's fault."""
@@ -495,25 +470,7 @@ class _Run:
             if each.joint in much and 2 * each.missed > much[each.joint]
         }
 
-    def zeros(self, found: Fit) -> tuple[Zero, ...]:
-        """What some of the recordings say about the joints' zeros; which ones are used does not
-        depend on their order."""
-        order = sorted(self.used, key=lambda k: self.used[k].source)
-        few = {k: self.fitting[k] for k in order[:: -(-len(order) // RECORDINGS)]}
-
-        def sums(at: Linearised) -> ZeroEquations | None:
-            total: Sum[ZeroEquations] = Sum()
-            some = False
-            test = partial(zero_equations, self.work, at=at)
-            for _, each in self.passes.over("testing zeros in", test, few, needed=False):
-                total.add(each)
-                some = True
-            return total.value() if some else None
-
-        with one_blas_thread():
-            return zeros(found, sums)
-
-    def never_worse(self, found: Fit, outcome: _Outcome) -> tuple[Kept, Fit, _Outcome]:
+    def never_worse(self, found: F, outcome: _Outcome) -> tuple[Kept, F, _Outcome]:
         """(what is kept as described, the fit of the rest, its outcome).
 
         Args:
@@ -523,10 +480,9 @@ class _Run:
         if not loses(outcome.errors):
             return "nothing", found, outcome
         self.passes.progress("the description predicts better: keeping its bodies")
-        with one_blas_thread():
-            about = about_described_bodies(found)
+        about = self.about_described(found)
         if about is not None:
-            outcome = self.judged(mechanism_of(about), spread(about, bodies=False))
+            outcome = self.judged(self.mechanism_of(about), spread(about, bodies=False))
             if not loses(outcome.errors):
                 return "bodies", about, outcome
         return "everything", found, self.judged(self.described, spread(found, False, False))
@@ -534,8 +490,8 @@ class _Run:
     def judged(self, model: Mechanism, unsure: Spread) -> _Outcome:
         """How a model predicts all recordings."""
         described, judges = self.described, self.judging
-        judgement = Judgement(self.work, described, model, unsure)
-        show = partial(traces_of, self.work, joints=described.joint_names)
+        judgement = Judgement(self.work, self.joints, described, model, unsure)
+        show = partial(traces_of, self.work, joints=self.joints)
         lacking: Sum[Needed] = Sum()
         fitted: Sum[SquaredErrors] = Sum()
         unseen: Sum[SquaredErrors] = Sum()
@@ -563,13 +519,185 @@ class _Run:
         return _Outcome(
             model,
             unsure,
-            unseen.value().errors(described),
-            fitted.value().errors(described),
+            unseen.value().errors(described, self.joints),
+            fitted.value().errors(described, self.joints),
             tuple(traces),
             tuple(told[key] for key in sorted(told) if key[0]),
             tuple(contact for each in ordered for contact in each.contacts),
             lacking.value(),
         )
+
+
+class _OpenRun(_Run[Fit, Identification]):
+    """Those of an open chain."""
+
+    kind = Identification
+    unknowns: Unknowns
+
+    @classmethod
+    def looked_for(
+        cls, work: Work, normal: NormalEquations, used: Mapping[int, Reduced], /
+    ) -> Unknowns:
+        joints = next(iter(used.values())).joints
+        sprung = frozenset(itertools.compress(joints, normal.pulled))
+        return replace(work.open(joints), sprung=sprung) if sprung else work.open(joints)
+
+    @cached_property
+    def _matched(self) -> tuple[Mechanism, tuple[str, ...]]:
+        return match(self.work.mechanism, self.joints)
+
+    @property
+    def described(self) -> Mechanism:
+        return self._matched[0]
+
+    @property
+    def locked(self) -> dict[str, float]:
+        return {name: self.work.mechanism.home_of(name) for name in self._matched[1]}
+
+    @cached_property
+    def _lowest(self) -> Floats:
+        """(n,), rad or m: the smallest positions."""
+        return np.asarray(np.min([each.lowest for each in self.used.values()], axis=0))
+
+    @cached_property
+    def _highest(self) -> Floats:
+        return np.asarray(np.max([each.highest for each in self.used.values()], axis=0))
+
+    def plain(self) -> PlainModel:
+        return plain_model(self.unknowns)
+
+    def mixture(self, doubtful: Sequence[Doubt], /) -> Mixed | Mounting | None:
+        factors = {each.joint: each.scale for each in doubtful}
+        test = partial(
+            mixed_up,
+            self.work,
+            joints=self.joints,
+            sprung=self.unknowns.sprung,
+            factors=factors,
+        )
+        for _, found in self.passes.over("exchanging columns of", test, self.first, needed=False):
+            if found is not None:
+                return found
+        return None
+
+    def fitted(self) -> Fit:
+        with one_blas_thread():
+            found = fit(self.unknowns, self.normal)
+        return self._smoothed(found)
+
+    def _smoothed(self, found: Fit) -> Fit:
+        """The fit, without steps of dry friction at rest where some of the recordings contradict
+        them."""
+        fastest = np.max([each.fastest for each in self.used.values()], axis=0)
+        smoothing = FrictionSmoothing.of(found, mechanism_of(found), fastest)
+        if not smoothing.rates.any():
+            return found
+        test = partial(errors_near_rest, self.work, smoothing=smoothing)
+        total: Sum[NearRest] = Sum()
+        for _, each in self.passes.over(
+            "comparing friction near rest in", test, _few(self.fitting)
+        ):
+            total.add(each)
+        return replace(found, smoothing=smoothing.chosen(total.value()))
+
+    def mechanism_of(self, found: Fit) -> Mechanism:
+        return mechanism_of(found)
+
+    def remaining(self, doubtful: Sequence[Doubt], found: Fit, errors: Errors) -> tuple[Doubt, ...]:
+        """Also dispels those of efforts that fall with the velocity: these have no wrong sign, but
+        contain something else than a torque."""
+        driven = [joint for joint in errors.joints if found.drives[joint].driving]
+        sloping = falling(found)
+        told = [
+            each for each in doubtful
+            if each.sure or each.factor > 0 or each.joint not in sloping
+        ]  # fmt: skip
+        return remaining(told, errors, driven)
+
+    def causes(
+        self, found: Fit, errors: Errors, mixture: Mixed | Mounting | None, /
+    ) -> tuple[list[str], list[str]]:
+        light = bodies_scale(found) < 1 / FAR_OFF  # as with positions in degrees
+        missed = np.where(light, np.inf, errors.relative)
+        far = [*far_off(self.described, self._lowest, self._highest)]
+        turns = [*many_turns(self.described, self._lowest, self._highest, missed)]
+        confused = [] if mixture is None else [mixture.words()]
+        suspect = [*confused, *far, *turns]
+        # a joint that no model explains may have turned that far all the same
+        causes = suspect if light else [*confused, *far]
+        return causes, [*suspect, *(other_unit(found) if mixture is None else ())]
+
+    def about_described(self, found: Fit, /) -> Fit | None:
+        with one_blas_thread():
+            return about_described_bodies(found)
+
+    def more(
+        self, found: Fit, kept: Kept, mixture: Mixed | Mounting | None, sound: bool, /
+    ) -> _More:
+        off = self._zeros(found) if kept == "nothing" and sound else ()
+        told = excitation(found)
+        moved = self._highest - self._lowest
+        words: list[str] = []
+        if kept != "everything":
+            words = [*zero_words(off, self.work.position_offset), *driving(found)]
+        fields = {
+            "excitation": told,
+            "zeros": off,
+            "mixed": mixture if isinstance(mixture, Mixed) else None,
+            "mounting": mixture if isinstance(mixture, Mounting) else None,
+        }
+        notes = smoothing_words(found) if kept != "everything" else ()
+        return _More(fields, words, [*untold(told, self.joints, moved)], [*notes])
+
+    def _zeros(self, found: Fit) -> tuple[Zero, ...]:
+        """What some of the recordings say about the joints' zeros; which ones are used does not
+        depend on their order."""
+        order = sorted(self.used, key=lambda k: self.used[k].source)
+        few = {k: self.fitting[k] for k in order[:: -(-len(order) // RECORDINGS)]}
+
+        def sums(at: Linearised) -> ZeroEquations | None:
+            total: Sum[ZeroEquations] = Sum()
+            some = False
+            test = partial(zero_equations, self.work, at=at)
+            for _, each in self.passes.over("testing zeros in", test, few, needed=False):
+                total.add(each)
+                some = True
+            return total.value() if some else None
+
+        with one_blas_thread():
+            return zeros(found, sums)
+
+
+class _ClosedRun(_Run[ClosedFit, ClosedIdentification]):
+    """Those of a robot with loops."""
+
+    kind = ClosedIdentification
+    unknowns: ClosedUnknowns
+
+    @classmethod
+    def looked_for(
+        cls, work: Work, _normal: NormalEquations, used: Mapping[int, Reduced], /
+    ) -> ClosedUnknowns:
+        least = 10 * len(work.closed.joints)
+        counts = sum(each.usable for each in used.values())
+        for motor, count in zip(work.closed.joints, np.asarray(counts).tolist(), strict=True):
+            if count < least:
+                raise RecordingError(
+                    f"{motor}: only {count} usable samples (moving, loops closed, effort not "
+                    f"saturated), expected at least {least}; record for longer",
+                    name="recording",
+                )
+        return work.closed
+
+    def plain(self) -> PlainModel:
+        return self.unknowns.plain
+
+    def fitted(self) -> ClosedFit:
+        with one_blas_thread():
+            return fit_closed(self.unknowns, self.normal)
+
+    def mechanism_of(self, found: ClosedFit) -> Mechanism:
+        return self.unknowns.mechanism_of(found.x)
 
 
 class _Passes:
@@ -592,21 +720,21 @@ class _Passes:
             RobotDynamicsError: the error of the first recording, if one is needed and none is
                 usable.
         """
-        places, faults = [*sources], {}
-        if places:
-            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-            self.progress(f"{doing} {name_of(sources[places[0]])}{more}")
+        indices, faults = [*sources], {}
+        if indices:
+            more = f" and {len(indices) - 1} more" if len(indices) > 1 else ""
+            self.progress(f"{doing} {name_of(sources[indices[0]])}{more}")
         for done, (k, outcome) in enumerate(self._fleet.map(function, [*sources.values()]), 1):
-            place = places[k]
+            index = indices[k]
             if isinstance(outcome, RobotDynamicsError):
-                faults[place] = outcome
+                faults[index] = outcome
             else:
-                yield place, outcome
-            if len(places) > 1:
-                self.progress(f"{doing}: {done} of {len(places)}, {name_of(sources[place])}")
-        if needed and faults and len(faults) == len(places):
+                yield index, outcome
+            if len(indices) > 1:
+                self.progress(f"{doing}: {done} of {len(indices)}, {name_of(sources[index])}")
+        if needed and faults and len(faults) == len(indices):
             raise faults[min(faults)]
-        self.left_out += [f"left out: {faults[place]}" for place in sorted(faults)]
+        self.left_out += [f"left out: {faults[index]}" for index in sorted(faults)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -684,7 +812,7 @@ def _reduced(
 
 def _few(sources: Mapping[int, Source]) -> dict[int, Source]:
     """At most `FEW` recordings that represent all; the choice does not depend on their order."""
-    order = sorted(sources, key=lambda k: place(sources[k]))
+    order = sorted(sources, key=lambda k: key_of(sources[k]))
     few = min(FEW, len(order))
     return {k: sources[k] for k in sorted(order[len(order) * i // few] for i in range(few))}
 
@@ -695,7 +823,7 @@ def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[Sh
     if work.cutoff is not None or len(few) < 2:
         return ()
     excerpt = partial(work.excerpt, share=1.0 / len(few))
-    read = [(place(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
+    read = [(key_of(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
     with one_blas_thread():
         return tuple(
             SharedFilter.of(work.unknowns(group[0][1].joints), group) for group in groups(read)

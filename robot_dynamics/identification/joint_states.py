@@ -70,7 +70,7 @@ def _one(k: int, message: Any) -> Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class MessageLayout:
     """The byte offsets of a message's numbers."""
 
     joints: int
@@ -96,7 +96,7 @@ class Layout:
         return out
 
 
-def layout_of(raw: bytes) -> Layout | None:
+def layout_of(raw: bytes) -> MessageLayout | None:
     """The layout of one message in plain little-endian CDR; None: the message is not of this form.
 
     The fields are: header with stamp (int32, uint32) and frame (string); names (strings); three
@@ -122,7 +122,7 @@ def layout_of(raw: bytes) -> Layout | None:
             at += 8 * count
     except struct.error:
         return None
-    return Layout(n, tuple(places), fixed) if at <= len(raw) else None
+    return MessageLayout(n, tuple(places), fixed) if at <= len(raw) else None
 
 
 def _count(raw: bytes, at: int) -> tuple[int, int]:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .friction_laws import VISCOUS, stands_still
+from .friction_laws import stands_still
 from .preparation import Prepared, Samples
 from .recording import Floats, thinned
 from .solve import Prior, inverted, solved
-from .unknowns import Columns, Unknowns
+from .unknowns import Columns
 
 FOLDS = 6
 """Parts of each recording for cross-validation"""
@@ -72,7 +72,7 @@ Indices = Sequence[int] | NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class SummedEquations:
     """Normal equations of all joints together, by fold."""
 
     gram: Floats
@@ -162,7 +162,7 @@ class NormalEquations:
         share = np.where(self.count > 0, (self.sigma / np.maximum(more, 1e-300)) ** 2, 1.0)
         return self._times(share, noise=self.noise / share)
 
-    def worked(self, unknowns: Unknowns) -> Floats:
+    def worked(self, unknowns: Columns) -> Floats:
         """(n,): √(Σ q̇² Σ τ²) of each joint's samples, an upper bound of its work; 0 if it stands
         still or is not driven.
 
@@ -173,7 +173,7 @@ class NormalEquations:
         for gram, joint, places in zip(
             self.gram.sum(axis=0), unknowns.joints, unknowns.places, strict=True
         ):
-            viscous = np.flatnonzero(places == unknowns.group(joint).start + VISCOUS)
+            viscous = np.flatnonzero(places == unknowns.viscous(joint))
             rates.append(float(gram[viscous, viscous].sum()))
         squares = np.array(rates) * self.square.sum(axis=0)
         return np.asarray(np.sqrt(squares) * np.nan_to_num(self.sigma) ** 2)
@@ -190,7 +190,7 @@ class NormalEquations:
         gram, moment = self.gram * share[:, None, None], self.moment * share[:, None]
         return replace(self, gram=gram, moment=moment, square=self.square * share, **others)
 
-    def together(self, unknowns: Unknowns, wider: Floats | float = 1.0) -> Equations:
+    def together(self, unknowns: Columns, wider: Floats | float = 1.0) -> SummedEquations:
         """The normal equations of all joints together.
 
         Args:
@@ -204,9 +204,9 @@ class NormalEquations:
             gram[:, places[:, None], places] += share[j] * self.gram[:, j]
             moment[:, places] += share[j] * self.moment[:, j]
         sigma = self.sigma / np.sqrt(share)
-        return Equations(gram, moment, self.square @ share, self.count, sigma)
+        return SummedEquations(gram, moment, self.square @ share, self.count, sigma)
 
-    def bent(self, unknowns: Unknowns, covariance: Floats) -> Floats:
+    def bent(self, unknowns: Columns, covariance: Floats) -> Floats:
         """The degrees of freedom (n,) that the fit takes from each joint's samples.
 
         Args:
@@ -222,7 +222,7 @@ class NormalEquations:
             ]
         )
 
-    def misfit(self, unknowns: Unknowns, x: Floats, bent: Floats | float = 0.0) -> Floats:
+    def misfit(self, unknowns: Columns, x: Floats, bent: Floats | float = 0.0) -> Floats:
         """The squared error (n,) of x (p,) over that expected from the assumed noise variance; at
         least 1.
 
@@ -258,7 +258,7 @@ class _Weighting:
     """(n,): 1 for joints whose springs are part of the fit, else 0"""
 
 
-def reduce(unknowns: Unknowns, prepared: Prepared) -> NormalEquations:
+def reduce(unknowns: Columns, prepared: Prepared) -> NormalEquations:
     """The normal equations of one recording.
 
     Args:
@@ -279,8 +279,8 @@ def reduce(unknowns: Unknowns, prepared: Prepared) -> NormalEquations:
             sums.add(rows, weights, fold=fold)
             square[fold] += (weights * rows.tau**2).sum(axis=0)
             count += (weights * weighting.sigma**2).sum(axis=0)
-    for j, felt, G, g in sums.by_joint():
-        gram[:, j, felt[:, None], felt], moment[:, j, felt] = G, g
+    for j, nonzero, G, g in sums.by_joint():
+        gram[:, j, nonzero[:, None], nonzero], moment[:, j, nonzero] = G, g
     # correlated residuals: all samples within the correlation time count as one. The correlation is
     # mostly due to the model's error, which says nothing about how well a joint was measured, so
     # the fit uses the same correlation length for all joints
@@ -293,7 +293,7 @@ def reduce(unknowns: Unknowns, prepared: Prepared) -> NormalEquations:
     )  # fmt: skip
 
 
-def quietest(unknowns: Unknowns, recordings: Sequence[NormalEquations]) -> Floats:
+def quietest(unknowns: Columns, recordings: Sequence[NormalEquations]) -> Floats:
     """The smallest noise (n,) that is assumed in a recording, N·m or N.
 
     If a joint is not driven, a recording's own fit says little about its noise: without bodies and
@@ -320,9 +320,9 @@ class Rows:
 
     def __init__(self, unknowns: Columns, samples: Samples):
         self.unknowns = unknowns
-        self.felt = unknowns.felt
+        self.nonzero = unknowns.nonzero
         self.places = [
-            places[felt] for places, felt in zip(unknowns.places, self.felt, strict=True)
+            places[nonzero] for places, nonzero in zip(unknowns.places, self.nonzero, strict=True)
         ]
         """By joint, the columns that can be nonzero in its rows"""
         self.tau: Floats = samples.tau.copy()
@@ -406,20 +406,20 @@ class Sums:
             S = np.eye(few + width, many + width, many - few)
             S[:few, :many] = T
             G = S.T @ squares[:, :-1, :-1] @ S
-            yield j, self._unknowns.felt[j], (G + G.swapaxes(1, 2)) / 2, squares[:, -1, :-1] @ S
+            yield j, self._unknowns.nonzero[j], (G + G.swapaxes(1, 2)) / 2, squares[:, -1, :-1] @ S
 
     def together(self) -> tuple[Floats, Floats]:
         """(Aᵀ W A (p, p), Aᵀ W τ (p,)) of all folds and joints."""
         p = self._unknowns.size
         gram, moment = np.zeros((p, p)), np.zeros(p)
-        for j, felt, G, g in self.by_joint():
-            places = self._unknowns.places[j][felt]
+        for j, nonzero, G, g in self.by_joint():
+            places = self._unknowns.places[j][nonzero]
             gram[places[:, None], places] += G.sum(axis=0)
             moment[places] += g.sum(axis=0)
         return gram, moment
 
 
-def _weighting(unknowns: Unknowns, prepared: Prepared) -> _Weighting:
+def _weighting(unknowns: Columns, prepared: Prepared) -> _Weighting:
     """Noise and outliers, from a robust fit to this recording alone, with a subset of its samples
     if it is long.
 
@@ -434,7 +434,8 @@ def _weighting(unknowns: Unknowns, prepared: Prepared) -> _Weighting:
     first = np.concatenate([np.arange(len(each)) < len(each) / 2 for each in thin])[:, None]
 
     springs = np.array(unknowns.springs, dtype=int)
-    x, sigma, weights = robust(rows, usable, springs)
+    held = np.array([*springs, *unknowns.held], dtype=int)
+    x, sigma, weights = robust(rows, usable, held)
 
     def unseen(held: Indices) -> Floats:
         """The median absolute residuals (n,) in the second halves."""
@@ -444,12 +445,11 @@ def _weighting(unknowns: Unknowns, prepared: Prepared) -> _Weighting:
         return np.array([_median(own[good]) if good.any() else 0.0 for own, good in others])
 
     pulled = np.zeros(usable.shape[1], dtype=bool)
-    held = springs
     if len(springs):
         gram, moment = _summed(rows, weights * first).together()
-        pulled = unseen(springs) > PULLED * unseen(())
+        pulled = unseen(held) > PULLED * unseen(unknowns.held)
     if pulled.any():
-        held = springs[~pulled[: len(springs)]]
+        held = np.array([*springs[~pulled[: len(springs)]], *unknowns.held], dtype=int)
         x, sigma, weights = robust(rows, usable, held)
     level = _level(rows, usable)
     # the more degrees of freedom the fit takes, the less its residuals say about the noise
@@ -483,8 +483,8 @@ def _degrees(rows: list[Rows], weights: Floats, held: Indices) -> Floats:
     C = np.zeros_like(H)
     C[np.ix_(free, free)] = inverted(H[np.ix_(free, free)])
     degrees = np.zeros(len(rows[0].places))
-    for j, felt, G, _ in sums.by_joint():
-        places = rows[0].unknowns.places[j][felt]
+    for j, nonzero, G, _ in sums.by_joint():
+        places = rows[0].unknowns.places[j][nonzero]
         degrees[j] = (G.sum(axis=0) * C[np.ix_(places, places)]).sum()
     return degrees
 
@@ -533,10 +533,10 @@ def robust(
         before = sigma.copy()
         x, _ = approached(*_summed(rows, weights).together(), rows[0].unknowns.prior, held)
         residual = np.concatenate([each.residual(x) for each in rows])
-        for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
+        for j, (own, good) in enumerate(zip(residual.T, usable.T, strict=True)):
             if good.any():
                 own = own if good.all() else own[good]
-                sigma[j] = max(SIGMA_OF_MAD * _median(own), FLOOR * level[j])
+                sigma[j] = max(robust_deviation(own), FLOOR * level[j])
         weights = _weights(residual, sigma, usable)
         if np.abs(sigma / before - 1.0).max() < SETTLED:
             break
@@ -593,6 +593,11 @@ def approached(
             break
     x[free] = np.concatenate([phi, Z[:, 0] - Z[:, 1:] @ phi])
     return x, near
+
+
+def robust_deviation(residual: Floats) -> float:
+    """The standard deviation of normal residuals (k,), however large some outliers are."""
+    return SIGMA_OF_MAD * _median(np.abs(residual))
 
 
 def _median(values: Floats) -> float:

@@ -16,37 +16,29 @@ from ..errors import RecordingError, listed
 from ..inputs import frequency
 from ..mechanism import Mechanism
 from .band import Needed, Spread, needed
+from .closed import ClosedUnknowns
 from .contacts import Contact, contacts
 from .cutoff import FilterFault, choose, filter_faults
 from .errors import SplitDynamics, SquaredErrors, compared, squared_errors
 from .fleet import located
 from .friction_smoothing import FrictionSmoothing, NearRest
+from .identified import Trace
 from .mixed import Mixed, mixed
 from .motors import at_joints
 from .mounting import Mounting
 from .normal_equations import NormalEquations, reduce
-from .preparation import Choice, Even, Prepared, Samples, even, joined
+from .preparation import Choice, Even, Prepared, even, joined
 from .prepared_cache import Key, PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter
-from .unknowns import Unknowns, match
+from .unknowns import Columns, Unknowns, match, sliding
 from .zeros import Linearised, ZeroEquations, equations
 
 HELD_OUT = 1 / 3
 """Fraction of each recording, at its end, that is held out if no validation recordings are given"""
 SHOWN = 6000
 """Number of samples of a stretch that are kept for plots, about"""
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """Samples for plots."""
-
-    source: str
-    seen: bool
-    """Whether they were used for the fit"""
-    samples: Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +52,8 @@ class Reduced:
     highest: Floats
     fastest: Floats
     """(n,), rad/s or m/s: the largest rates"""
+    usable: Floats
+    """(n,): number of efforts that are fitted"""
     cutoff: float | None
     choice: Choice | None
     notes: tuple[str, ...]
@@ -94,21 +88,31 @@ class Work:
     """Hz, the cut-off of the recordings that are fitted (infinite: not filtered), which `judges`
     use if it is as good as their own"""
     judges: frozenset[str] = frozenset()
-    """The recordings used only for validation, by `place`"""
+    """The recordings used only for validation, by `key_of`"""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_unknowns": {}}
+        known = ("_unknowns", "closed")
+        return {name: value for name, value in self.__dict__.items() if name not in known}
 
     @cached_property
     def _unknowns(self) -> dict[tuple[str, ...], Unknowns]:
         return {}
 
+    @cached_property
+    def closed(self) -> ClosedUnknowns:
+        """The parameters to identify of a robot with loops."""
+        return ClosedUnknowns(self.mechanism, self.payload)
+
     def least(self, joints: tuple[str, ...]) -> Floats:
         """(n,): the smallest noise of these joints, N·m or N."""
         return np.array([self.quietest.get(joint, 0.0) for joint in joints])
 
-    def unknowns(self, joints: tuple[str, ...]) -> Unknowns:
+    def unknowns(self, joints: tuple[str, ...]) -> Columns:
         """The parameters to identify from recordings of these joints."""
+        return self.closed if self.mechanism.loops else self.open(joints)
+
+    def open(self, joints: tuple[str, ...]) -> Unknowns:
+        """The same of a robot without loops."""
         if joints not in self._unknowns:
             self._unknowns[joints] = Unknowns.of(match(self.mechanism, joints)[0], self.payload)
         return self._unknowns[joints]
@@ -128,15 +132,17 @@ class Work:
         raw = self.raw(source, joints) if raw is None else raw
         if self.cutoff is not None:
             prepared = raw.filtered(frequency("cutoff", self.cutoff))
-        elif (shared := self._shared(place(source), raw)) is not None:
+        elif (shared := self._shared(key_of(source), raw)) is not None:
             prepared = raw.filtered(shared.choice.cutoff)
-            if place(source) in shared.members:
+            if key_of(source) in shared.members:
                 prepared = replace(prepared, choice=shared.choice)
         else:
-            wanted = self.wanted if place(source) in self.judges else None
+            wanted = self.wanted if key_of(source) in self.judges else None
             with one_blas_thread():
                 choice = choose(self.unknowns(raw.joints), self.usable(raw), wanted)
             prepared = replace(raw.filtered(choice.cutoff), choice=choice)
+        if self.mechanism.loops:
+            prepared = self.closed.unfiltered(prepared)
         if self.cache is not None:
             self.cache.put(self._key(source, prepared.joints), prepared)
         return prepared
@@ -191,6 +197,8 @@ class Work:
             recording = at_joints(recording, match(self.mechanism, recording.names)[0])
         if self.unrelated:
             recording = recording.without_efforts(self.unrelated)
+        if self.mechanism.loops:
+            return self._with_motors(recording)
         if joints is None:
             joints = match(self.mechanism, recording.names)[0].joint_names
         lacking = [name for name in joints if name not in recording.names]
@@ -200,8 +208,14 @@ class Work:
                 "them)",
                 name=recording.source,
             )
-        sliding = [name for name in joints if self.mechanism.joint(name).slides]
-        return even(recording, joints, sliding)
+        return even(recording, joints, sliding(self.mechanism, joints))
+
+    def _with_motors(self, recording: Recording) -> Even:
+        """The motors' motion of a robot with loops; arguments and errors as for `raw`."""
+        self.closed.check_names(recording)
+        motors = self.closed.joints
+        raw = even(recording, motors, sliding(self.mechanism, motors))
+        return replace(raw, notes=(*raw.notes, *self.closed.check(raw, self.unrelated)))
 
     def parts(self, prepared: Prepared) -> tuple[Prepared, Prepared]:
         """(the part used for the fit, the held-out part)."""
@@ -231,9 +245,10 @@ def reduced(
     q, qd = (np.concatenate([getattr(x, y) for x in prepared.stretches]) for y in ("q", "qd"))
     with one_blas_thread():
         normal = reduce(work.unknowns(prepared.joints), seen)
+    usable = sum(each.usable.sum(axis=0) for each in seen.stretches)
     return normal.at_least(work.least(prepared.joints)), Reduced(
         prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), np.abs(qd).max(axis=0),
-        prepared.cutoff, prepared.choice, prepared.notes, seen.duration,
+        np.asarray(usable), prepared.cutoff, prepared.choice, prepared.notes, seen.duration,
     )  # fmt: skip
 
 
@@ -258,6 +273,7 @@ class Judgement:
     """Computes the errors of the described and the identified model on a recording."""
 
     work: Work
+    joints: tuple[str, ...]
     described: Mechanism
     identified: Mechanism
     spread: Spread
@@ -267,7 +283,7 @@ class Judgement:
         return SplitDynamics(self.described), SplitDynamics(self.identified)
 
     def __call__(self, source: Source) -> Judged:
-        prepared = self.work.prepared(source, self.described.joint_names)
+        prepared = self.work.prepared(source, self.joints)
         parts = self.work.parts(prepared)
         seen, unseen = ([*compared(part, self._models)] for part in parts)
         missed = [(each.samples, each.identified) for each in (*seen, *unseen)]
@@ -317,7 +333,7 @@ def mixed_up(
             none does.
     """
     seen, _ = work.parts(work.prepared(source, joints))
-    unknowns = replace(work.unknowns(joints), sprung=sprung)
+    unknowns = replace(work.open(joints), sprung=sprung)
     with one_blas_thread():
         return mixed(unknowns, joined(seen.stretches), factors)
 
@@ -345,7 +361,7 @@ def traces_of(work: Work, source: Source, joints: tuple[str, ...]) -> tuple[Trac
     )
 
 
-def place(source: Source) -> str:
+def key_of(source: Source) -> str:
     """The name that identifies a recording in every process."""
     found = located(source)
     return found.source if isinstance(found, Recording) else found

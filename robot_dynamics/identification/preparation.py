@@ -128,6 +128,10 @@ class _Smoothings(Smoothing):
         )
 
 
+BY_JOINT = ("q", "qd", "qdd", "tau", "unfiltered", "usable", "friction")
+"""The fields of `Samples` that have a column per joint"""
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """A stretch of evenly sampled motion; rows are samples, columns are joints."""
@@ -161,27 +165,18 @@ class Samples:
 
     def rows(self, chosen: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Samples:
         """Only these samples."""
-        return Samples(
-            self.time[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen],
-            self.tau[chosen], self.unfiltered[chosen], self.usable[chosen],
-            None if self.friction is None else self.friction[chosen],
-            self.smoothing, None if self.place is None else self.place[chosen],
-        )  # fmt: skip
+        given = {name: getattr(self, name) for name in ("time", *BY_JOINT, "place")}
+        some = {name: each[chosen] for name, each in given.items() if each is not None}
+        return replace(self, **some)
 
     def columns(self, chosen: list[int]) -> Samples:
         """Only these joints, in this order."""
-        return Samples(
-            self.time, self.q[:, chosen], self.qd[:, chosen], self.qdd[:, chosen],
-            self.tau[:, chosen], self.unfiltered[:, chosen], self.usable[:, chosen],
-            None if self.friction is None else self.friction[:, chosen],
-            None if self.smoothing is None
-            else replace(
-                self.smoothing,
-                qd=self.smoothing.qd[:, chosen],
-                qdd=self.smoothing.qdd[:, chosen],
-            ),
-            self.place,
-        )  # fmt: skip
+        given = {name: getattr(self, name) for name in BY_JOINT}
+        some = {name: each[:, chosen] for name, each in given.items() if each is not None}
+        smooth = self.smoothing
+        if smooth is not None:
+            smooth = replace(smooth, qd=smooth.qd[:, chosen], qdd=smooth.qdd[:, chosen])
+        return replace(self, smoothing=smooth, **some)
 
     @property
     def sharp(self) -> Samples:
@@ -207,29 +202,25 @@ class Samples:
 
 def joined(parts: Sequence[Samples]) -> Samples:
     """Concatenate stretches."""
-
-    def whole(name: str) -> Floats:
-        return np.concatenate([getattr(each, name) for each in parts])
-
-    friction = None if parts[0].friction is None else whole("friction")
-    smoothing, place = None, None
+    first = parts[0]
+    whole = {
+        name: np.concatenate([getattr(each, name) for each in parts])
+        for name in ("time", *BY_JOINT)
+        if getattr(first, name) is not None
+    }
     filters = [part.smoothing for part in parts if part.smoothing is not None]
-    if len(filters) == len(parts):
-        first = filters[0]
-        rates, accelerations = (
-            np.concatenate([getattr(each, name) for each in filters]) for name in ("qd", "qdd")
-        )
-        smoothing = _Smoothings(
-            first.sections, first.start, first.pad, rates, accelerations, tuple(filters)
-        )
-        before = np.cumsum([0, *(len(each.qd) for each in filters)])
-        place = np.concatenate(
-            [k + np.asarray(part.place) for k, part in zip(before, parts, strict=False)]
-        )
-    return Samples(
-        whole("time"), whole("q"), whole("qd"), whole("qdd"), whole("tau"), whole("unfiltered"),
-        whole("usable"), friction, smoothing, place,
-    )  # fmt: skip
+    if len(filters) < len(parts):
+        return replace(first, **whole, smoothing=None, place=None)
+    one = filters[0]
+    rates, accelerations = (
+        np.concatenate([getattr(each, name) for each in filters]) for name in ("qd", "qdd")
+    )
+    smoothing = _Smoothings(one.sections, one.start, one.pad, rates, accelerations, tuple(filters))
+    before = np.cumsum([0, *(len(each.qd) for each in filters)])
+    place = np.concatenate(
+        [k + np.asarray(part.place) for k, part in zip(before, parts, strict=False)]
+    )
+    return replace(first, **whole, smoothing=smoothing, place=place)
 
 
 @dataclass(frozen=True, eq=False)

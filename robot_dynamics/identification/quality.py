@@ -286,23 +286,14 @@ def _at_motors(unknowns: Unknowns, factor: float) -> str:
     return f" (if they are the motors' torques: --effort-scale {scales})"
 
 
-def warnings(
-    told: Excitation,
-    unseen: Errors,
-    moved: Floats,
-    explained: Sequence[str] = (),
-    usual: Floats | None = None,
-) -> Iterator[str]:
-    """Warnings for the user, one line each.
+def untold(told: Excitation, joints: Sequence[str], moved: Floats) -> Iterator[str]:
+    """Warnings of what the motion does not determine, one line each.
 
     Args:
         told: how well the motion excites the parameters.
-        unseen: the errors on held-out motion.
+        joints: (n,) names.
         moved: (n,), the range of each joint's motion, rad or m.
-        explained: joints whose large errors are already explained by another warning.
-        usual: (n,), N·m or N, the usual errors on held-out motion; None: unknown.
     """
-    joints = unseen.joints
     for joint, way in zip(joints, moved, strict=True):
         if way < 0.05:
             yield (
@@ -315,14 +306,19 @@ def warnings(
             "parameters; the rest stay near the description: record longer, with all joints "
             "moving at once, faster, and in more varied poses"
         )
-    yield from large(unseen, explained, usual)
 
 
 def large(
     unseen: Errors, explained: Sequence[str] = (), usual: Floats | None = None
 ) -> Iterator[str]:
     """A line for each joint with a large error on held-out motion, and one for those that stood
-    still in it; `explained` and `usual` as for `warnings`."""
+    still in it.
+
+    Args:
+        unseen: the errors.
+        explained: joints whose large errors are already explained by another warning.
+        usual: (n,), N·m or N, the usual errors on held-out motion; None: unknown.
+    """
     joints = unseen.joints
     still = [joint for joint, stood in zip(joints, unseen.still, strict=True) if stood]
     most = None if usual is None else over(usual, unseen.torque)
@@ -370,7 +366,7 @@ def unexplained(
 
 def lost(unseen: Errors, explained: Sequence[str] = ()) -> Iterator[str]:
     """A line for each moving joint whose torque the description predicts better; `explained` as for
-    `warnings`."""
+    `large`."""
     for joint, error, before, still in zip(
         unseen.joints, unseen.relative, unseen.relative_described, unseen.still, strict=True
     ):

@@ -122,14 +122,19 @@ class Recording:
         Raises:
             InputError: there is no such joint, or a factor is 0 or not finite.
         """
+        self._check("effort scale", factors)
         for name, factor in factors.items():
-            if name not in self.names:
-                raise wrong(
-                    InputError, f"{self.source}: effort scale of joint", name, choices(self.names)
-                )
             if not np.isfinite(factor) or factor == 0:
                 raise wrong(InputError, f"effort scale of {name}", factor, "a number other than 0")
         return self._with_efforts_times(factors)
+
+    def _check(self, what: str, names: Iterable[str]) -> None:
+        """Check that there are these joints."""
+        for name in names:
+            if name not in self.names:
+                raise wrong(
+                    InputError, f"{self.source}: {what} of joint", name, choices(self.names)
+                )
 
     def without_efforts(self, names: Collection[str]) -> Recording:
         """The recording without the efforts of these joints."""
@@ -154,12 +159,8 @@ class Recording:
             InputError: there is no such joint, or an offset is not finite or exceeds one turn (2π,
                 also in m).
         """
+        self._check("position offset", offsets)
         for name, offset in offsets.items():
-            if name not in self.names:
-                raise wrong(
-                    InputError, f"{self.source}: position offset of joint", name,
-                    choices(self.names),
-                )  # fmt: skip
             if not abs(offset) <= 2 * np.pi:
                 expected = "a finite offset of at most 2π rad (2π m for a prismatic joint)"
                 raise wrong(InputError, f"position offset of {name}", offset, expected)

@@ -19,13 +19,13 @@ from ..inputs import frequency
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
-from .errors import SplitDynamics
+from .errors import SplitDynamics, relative
 from .motors import agreed_at_joints
 from .preparation import Samples, even
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats, Recording
-from .unknowns import Unknowns, match
+from .unknowns import Columns, Unknowns, match, sliding
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +47,10 @@ class Replay:
     @property
     def relative(self) -> Floats:
         """(models, n): the RMS error over the RMS torque; NaN where none was measured."""
-        out = np.full((len(self.labels), len(self.joints)), np.nan)
         usable = np.concatenate([each.usable for each in self.stretches])
         tau = np.concatenate([each.tau for each in self.stretches])
-        for k, parts in enumerate(self.torques):
-            model = np.concatenate(parts)
-            good = usable & np.isfinite(model)
-            miss = np.where(good, tau - model, 0.0)
-            power = (np.where(good, tau, 0.0) ** 2).sum(axis=0)
-            known = power > 0
-            out[k, known] = np.sqrt((miss**2).sum(axis=0)[known] / power[known])
-        return out
+        models = [np.concatenate(parts) for parts in self.torques]
+        return np.array([relative(tau - x, tau, usable & np.isfinite(x)) for x in models])
 
 
 def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
@@ -115,8 +108,7 @@ def replay(
     joints = first.unknowns.joints
     if motor_efforts:
         recording = agreed_at_joints(recording, [model.mechanism for model in models])
-    sliding = [name for name in joints if last.mechanism.joint(name).slides]
-    raw = even(recording, joints, sliding)
+    raw = even(recording, joints, sliding(last.mechanism, joints))
     frequency("cutoff", cutoff)
     torques = []
     with warnings.catch_warnings():
@@ -134,11 +126,11 @@ def replay(
             notes += _not_closed(model.label, np.concatenate(torques[-1]))
     order, terms = last.order(joints), []
     for each, whole in zip(prepared.stretches, torques[-1], strict=True):
-        closed = np.asarray(np.isfinite(whole).all(axis=1))
-        found = terms_of(last.mechanism, each.columns(order).rows(closed))
+        closes = np.asarray(np.isfinite(whole).all(axis=1))
+        found = terms_of(last.mechanism, each.columns(order).rows(closes))
         terms.append({name: np.full(whole.shape, np.nan) for name in found})
         for name, values in found.items():
-            terms[-1][name][closed] = values[:, np.argsort(order)]
+            terms[-1][name][closes] = values[:, np.argsort(order)]
     result = Replay(
         prepared.source, joints, tuple(model.label for model in models), prepared.stretches,
         tuple(torques), tuple(terms), prepared.duration, (),
@@ -157,7 +149,7 @@ def replay(
 class _Model:
     label: str
     mechanism: Mechanism
-    unknowns: Unknowns | ClosedUnknowns
+    unknowns: Columns
 
     def order(self, joints: tuple[str, ...]) -> list[int]:
         """The places among `joints` of the model's joints."""
@@ -177,13 +169,13 @@ def _models(
     for robot in robots:
         mechanism = robot if isinstance(robot, Mechanism) else load(robot)
         label = mechanism.name if isinstance(robot, Mechanism) else Path(str(robot)).stem[:40]
-        unknowns: Unknowns | ClosedUnknowns
+        unknowns: Columns
         if mechanism.loops:
             if motor_efforts:
                 expected = f"none: {label} has loops"
                 raise wrong(InputError, "motor_efforts", motor_efforts, expected)
-            unknowns = ClosedUnknowns(mechanism)
-            unknowns.check_names(recording)
+            unknowns = closed = ClosedUnknowns(mechanism)
+            closed.check_names(recording)
         else:
             mechanism, missing = match(mechanism, recording.names)
             if missing:

@@ -25,7 +25,7 @@ from .friction_laws import (
     shaft_laws,
     stands_still,
 )
-from .normal_equations import Equations
+from .normal_equations import SummedEquations
 from .recording import Floats
 from .solve import solved
 from .unknowns import Unknowns
@@ -132,7 +132,7 @@ def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
 def choose(
     unknowns: Unknowns,
     start: dict[str, Drive],
-    normal: Equations,
+    normal: SummedEquations,
     bend: Floats,
     right: Floats,
     *,
@@ -176,7 +176,9 @@ def usual(unknowns: Unknowns) -> dict[str, Drive]:
     return drives
 
 
-def price(unknowns: Unknowns, normal: Equations, drives: dict[str, Drive], x: Floats) -> float:
+def price(
+    unknowns: Unknowns, normal: SummedEquations, drives: dict[str, Drive], x: Floats
+) -> float:
     """The sum of the prices of all drives, with the parameters x (p,) of a fit."""
     return sum(
         drives[owner].price(_counted(unknowns, normal, owner), x[place])
@@ -184,7 +186,7 @@ def price(unknowns: Unknowns, normal: Equations, drives: dict[str, Drive], x: Fl
     )
 
 
-def _counted(unknowns: Unknowns, normal: Equations, owner: str) -> float:
+def _counted(unknowns: Unknowns, normal: SummedEquations, owner: str) -> float:
     """The effective number of samples in which the joint's or shaft's friction acts."""
     return float(normal.count[unknowns.turning(owner) != 0].sum())
 
@@ -227,7 +229,7 @@ class _Quadratics:
 
 
 def _without_bodies(
-    normal: Equations, bend: Floats, right: Floats
+    normal: SummedEquations, bend: Floats, right: Floats
 ) -> tuple[_Quadratics, list[_Quadratics]]:
     """All data, then all data without each part, as quadratics in the coefficients of friction and
     rotors alone."""
@@ -246,7 +248,7 @@ def _without_bodies(
 
 def _best(
     unknowns: Unknowns,
-    normal: Equations,
+    normal: SummedEquations,
     whole: _Quadratics,
     parts: list[_Quadratics],
     drives: dict[str, Drive],

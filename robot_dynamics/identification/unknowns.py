@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,22 @@ class Columns(Protocol):
     depend on others there."""
 
     @property
+    def mechanism(self) -> Mechanism:
+        """The robot."""
+
+    @property
+    def payload(self) -> str | None:
+        """The link whose body alone is identified; None: the whole robot is."""
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """(n,) names: the joints, of a robot with loops the motors."""
+
+    @property
+    def gear_ratios(self) -> dict[str, float]:
+        """By joint, the described gear ratio of its rotor: rotor rate / joint rate."""
+
+    @property
     def size(self) -> int:
         """p, the number of parameters; those of the bodies come first."""
 
@@ -50,7 +66,7 @@ class Columns(Protocol):
         """(n, k): the parameters of each row."""
 
     @property
-    def felt(self) -> list[NDArray[np.intp]]:
+    def nonzero(self) -> list[NDArray[np.intp]]:
         """By row, which of its `places` can be nonzero."""
 
     @property
@@ -66,8 +82,19 @@ class Columns(Protocol):
         """The parameters of springs."""
 
     @property
+    def held(self) -> list[int]:
+        """The parameters that are 0, except in a fit to efforts times a factor."""
+
+    @property
+    def offsets(self) -> Floats:
+        """(p,): the described values to which the parameters are differences."""
+
+    @property
     def prior(self) -> Prior:
         """The prior of the bodies alone."""
+
+    def viscous(self, joint: str) -> int | None:
+        """The parameter of a joint's viscous friction."""
 
     def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
         """(columns (k, n, …) of bodies and rotors, known torques (k, n))."""
@@ -83,6 +110,8 @@ class Unknowns:
 
     With a payload, they are only the ten parameters of one link.
     """
+
+    held: ClassVar[list[int]] = []
 
     mechanism: Mechanism
     """The described robot, with joints that were not recorded locked, and a rotor at every joint"""
@@ -108,9 +137,7 @@ class Unknowns:
             InputError: the robot does not have this link.
         """
         if payload is not None:
-            names = [link.name for link in mechanism.links]
-            if payload not in names:
-                raise wrong(InputError, "payload: link", payload, choices(names))
+            check_payload(mechanism, payload)
             return cls(mechanism, payload)
         # friction on the two sides of a single joint's gear cannot be distinguished
         complete = with_rotors(friction_at_joints(mechanism))
@@ -207,6 +234,18 @@ class Unknowns:
             return []
         return [self.group(joint).start + laws.STIFFNESS for joint in self.joints]
 
+    def viscous(self, joint: str) -> int | None:
+        """The column of a joint's viscous friction."""
+        return None if self.payload is not None else self.group(joint).start + laws.VISCOUS
+
+    @property
+    def offsets(self) -> Floats:
+        """(p,): the described inertias of the rotors, to which the parameters are differences."""
+        inertia = np.zeros(self.size)
+        for owner in self.rotors:
+            inertia[self.group(owner).stop - 1] = self.rotor_inertia(owner)
+        return inertia
+
     @cached_property
     def size(self) -> int:
         """The number of unknowns."""
@@ -228,7 +267,7 @@ class Unknowns:
         return np.array([[*common, *friction(joint), *shafts] for joint in self.joints])
 
     @cached_property
-    def felt(self) -> list[NDArray[np.intp]]:
+    def nonzero(self) -> list[NDArray[np.intp]]:
         """By joint, which of its `places` can be nonzero in its rows: its torque does not depend on
         the bodies between the base and the joint."""
         own = np.ones(self.width, dtype=bool)
@@ -241,18 +280,18 @@ class Unknowns:
         from scipy.linalg import qr
 
         found = []
-        for rows, felt in zip(self._random_rows, self.felt, strict=True):
-            felt = felt[felt < rows.shape[1]]
-            scale = np.linalg.norm(rows[:, felt], axis=0)
+        for rows, nonzero in zip(self._random_rows, self.nonzero, strict=True):
+            nonzero = nonzero[nonzero < rows.shape[1]]
+            scale = np.linalg.norm(rows[:, nonzero], axis=0)
             # Y P = Q R
-            R, order = qr(rows[:, felt] / scale, mode="r", pivoting=True)
+            R, order = qr(rows[:, nonzero] / scale, mode="r", pivoting=True)
             left = np.abs(np.diag(R))
             rank = int((left > DEPENDENT * left[:1]).sum())
-            T = np.zeros((rank, len(felt)))
+            T = np.zeros((rank, len(nonzero)))
             T[:, order] = np.linalg.solve(R[:rank, :rank], R[:rank])
             T[:, order[:rank]] = np.eye(rank)
             kept = order[:rank]
-            found.append((felt[kept], T * scale / scale[kept, None]))
+            found.append((nonzero[kept], T * scale / scale[kept, None]))
         return found
 
     @cached_property
@@ -267,23 +306,12 @@ class Unknowns:
     @property
     def described(self) -> Floats:
         """(10 b,): the described bodies."""
-        return np.concatenate([numbers_of(self._body(name)) for name in self.bodies])
+        return described_bodies(self.mechanism, self.payload)
 
     @cached_property
     def prior(self) -> Prior:
-        """The prior of the bodies alone: as described, with some extent where the description has
-        none.
-
-        A payload's reference does not depend on the described link, which is the one without
-        payload.
-        """
-        total = sum(float(link.inertial.mass) for link in self.mechanism.links)
-        mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
-        size = body_size(self.mechanism)
-        described = self.described.reshape(-1, 10)
-        if self.payload is not None:
-            described = np.zeros_like(described)
-        return Prior(tuple(reference(phi, mass, size) for phi in described))
+        """The prior of the bodies alone."""
+        return prior_of(self.mechanism, self.payload)
 
     def rotor_inertia(self, owner: str) -> float:
         """The described inertia of a joint's rotor, or of a shaft, about its own axis, kg m²."""
@@ -324,11 +352,6 @@ class Unknowns:
             return None
         return InverseDynamics(mechanism, terms={"friction"})
 
-    def _body(self, name: str) -> Inertial:
-        if self.payload is not None:
-            return self.mechanism.link(name).inertial
-        return next(link.inertial for link in lumped(self.mechanism).links if link.name == name)
-
     def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
         """(Y (k, n, 10 b + r), known (k, n)): the columns of bodies and rotors, and the known
         torques.
@@ -344,7 +367,7 @@ class Unknowns:
         if len(rest):
             known = known + Y[..., rest] @ values
         if self.payload is not None:
-            _, T = self._carried(self.payload)
+            _, T = carried(self.mechanism, self.payload)
             body = Y[..., columns] @ T
             return body, known - body @ self.described
         return Y[..., columns], known
@@ -355,7 +378,7 @@ class Unknowns:
         names, values = self._dynamics.parameter_names, self._dynamics.parameters
         place = {name: k for k, name in enumerate(names)}
         if self.payload is not None:
-            carrier, _ = self._carried(self.payload)
+            carrier, _ = carried(self.mechanism, self.payload)
             sought, known = [place[f"{carrier}.{each}"] for each in BODY], values
         else:
             sought = [place[f"{body}.{each}"] for body in self.bodies for each in BODY]
@@ -406,18 +429,59 @@ class Unknowns:
         known = self._followers(samples.q, samples.qd, samples.qdd)
         return known + samples.blurred(at_any_place(self._followers))
 
-    def _carried(self, name: str) -> tuple[str, Floats]:
-        """(moving link, T) with φ_moving = T φ_link, for a link that is the moving one or fixed to
-        it."""
-        pose, link = Pose(), self.mechanism.link(name)
-        while not link.joint.moves:
-            pose = link.joint.pose(0.0) @ pose
-            if link.parent == self.mechanism.base:
-                raise wrong(InputError, "payload: link", name, "a link that some joint moves")
-            link = self.mechanism.link(link.parent)
-        X = pose.homogeneous()
-        # P' = X P Xᵀ
-        return link.name, np.column_stack([numbers(X @ B @ X.T) for B in BASIS])
+
+def sliding(mechanism: Mechanism, joints: Iterable[str]) -> list[str]:
+    """Which of these joints slide; the others turn."""
+    return [name for name in joints if mechanism.joint(name).slides]
+
+
+def check_payload(mechanism: Mechanism, link: str) -> None:
+    """Check that the robot has this link.
+
+    Raises:
+        InputError: it has not.
+    """
+    names = [each.name for each in mechanism.links]
+    if link not in names:
+        raise wrong(InputError, "payload: link", link, choices(names))
+
+
+def carried(mechanism: Mechanism, payload: str) -> tuple[str, Floats]:
+    """(moving link, T) with φ_moving = T φ_payload, for a link that is the moving one or fixed to
+    it.
+
+    Raises:
+        InputError: no joint moves the link.
+    """
+    pose, link = Pose(), mechanism.link(payload)
+    while not link.joint.moves:
+        pose = link.joint.pose(0.0) @ pose
+        if link.parent == mechanism.base:
+            raise wrong(InputError, "payload: link", payload, "a link that some joint moves")
+        link = mechanism.link(link.parent)
+    X = pose.homogeneous()
+    # P' = X P Xᵀ
+    return link.name, np.column_stack([numbers(X @ B @ X.T) for B in BASIS])
+
+
+def described_bodies(mechanism: Mechanism, payload: str | None) -> Floats:
+    """(10 b,): the described bodies, or that of the payload alone."""
+    if payload is not None:
+        return numbers_of(mechanism.link(payload).inertial)
+    bodies = {link.name: link.inertial for link in lumped(mechanism).links}
+    return np.concatenate([numbers_of(bodies[name]) for name in body_names(mechanism)])
+
+
+def prior_of(mechanism: Mechanism, payload: str | None) -> Prior:
+    """The prior of the bodies alone: as described, with some extent where the description has none.
+
+    A payload's reference does not depend on the described link, which is the one without payload.
+    """
+    total = sum(float(link.inertial.mass) for link in mechanism.links)
+    mass = (0.01 if payload is None else LOAD) * total if total > 0 else 1.0
+    described = np.zeros(10) if payload is not None else described_bodies(mechanism, None)
+    size = body_size(mechanism)
+    return Prior(tuple(reference(phi, mass, size) for phi in described.reshape(-1, 10)))
 
 
 def body_names(mechanism: Mechanism) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from .per_recording import one_blas_thread
 from .preparation import joined, prepare
 from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise
-from .unknowns import Unknowns
+from .unknowns import Unknowns, sliding
 
 GAMMAS = (1e-2, 1.0, 100.0)
 """Candidate weights of the described body: the smallest first, because the load is what changes;
@@ -150,8 +150,8 @@ class Watch:
         """
         if self._motor_efforts:
             block = at_joints(block, self.mechanism)
-        sliding = [name for name in self.joints if self.mechanism.joint(name).slides]
-        prepared = prepare(block, self.joints, cutoff, sliding=sliding)
+        slides = sliding(self.mechanism, self.joints)
+        prepared = prepare(block, self.joints, cutoff, sliding=slides)
         with one_blas_thread():
             samples = joined(prepared.stretches)
             Y, known = self._unknowns.rigid(samples)

@@ -28,7 +28,15 @@ from numpy.typing import NDArray
 
 from .fit import Fit
 from .friction_laws import PLAIN, FrictionLaw
-from .normal_equations import FLOOR, FOLDS, RIDGE, SIGMA_OF_MAD, Rows, biweight, correlation_length
+from .normal_equations import (
+    FLOOR,
+    FOLDS,
+    RIDGE,
+    Rows,
+    biweight,
+    correlation_length,
+    robust_deviation,
+)
 from .preparation import Prepared, Samples, joined
 from .recording import Floats, thinned
 from .solve import Prior, inverted, solved
@@ -199,8 +207,7 @@ def _weights(residual: Floats, samples: Samples, fitted: Floats) -> tuple[Floats
         level = float(np.sqrt(np.mean(samples.tau[usable, j] ** 2))) if usable.any() else 0.0
         if level == 0.0:
             continue
-        sigma[j] = SIGMA_OF_MAD * float(np.median(np.abs(residual[usable, j])))
-        sigma[j] = max(sigma[j], FLOOR * level)
+        sigma[j] = max(robust_deviation(residual[usable, j]), FLOOR * level)
         weights[:, j] = np.where(usable, biweight(residual[:, j], sigma[j]), 0.0) / sigma[j] ** 2
     return weights, sigma
 
