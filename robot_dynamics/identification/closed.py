@@ -259,15 +259,16 @@ def _identified(
     )
     kept: Kept = "nothing"
     found, parameters = problem.mechanism(x), x
-    first, shown = _judged(before, InverseDynamics(found), judges)
+    model = InverseDynamics(found, batches=True)
+    first, shown = _judged(before, model, judges)
     doubtful = remaining(doubtful, first)
     refuse_nonsense(first, [each.words(given.get(each.joint, 1.0)) for each in doubtful])
     errors = first
     C, root = _covariance(H)
     if loses(first):
         found, kept, parameters, root = described, "everything", problem.values, 0 * root
-        errors, shown = _judged(before, before, judges)
-    model = InverseDynamics(found)
+        model = before
+        errors, shown = _judged(before, model, judges)
     return ClosedIdentification(
         mechanism=found,
         described=described,
@@ -425,7 +426,7 @@ class ClosedUnknowns:
 
     def __init__(self, described: Mechanism):
         self.described = described
-        self.before = before = InverseDynamics(described)
+        self.before = before = InverseDynamics(described, batches=True)
         """As described"""
         if before.joint_names != before.actuated_names:
             raise InputError(
@@ -434,7 +435,7 @@ class ClosedUnknowns:
                 name=described.name,
             )
         self.whole = whole = _whole(before.mechanism, before.actuated_names)
-        self.dynamics = InverseDynamics(whole)
+        self.dynamics = InverseDynamics(whole, batches=True)
         self.motors = before.actuated_names
         columns = list(self.dynamics.parameter_names)
         place = {name: k for k, name in enumerate(columns)}

@@ -130,7 +130,7 @@ class Compared:
 def friction_of(mechanism: Mechanism) -> InverseDynamics:
     """A robot's friction alone."""
     backend = "auto" if mechanism.loops else "python"  # loops take long to close in Python
-    return InverseDynamics(mechanism, terms={"friction"}, backend=backend)
+    return InverseDynamics(mechanism, terms={"friction"}, backend=backend, batches=True)
 
 
 class SplitDynamics:
@@ -142,7 +142,7 @@ class SplitDynamics:
     """
 
     def __init__(self, mechanism: Mechanism):
-        self.rigid = InverseDynamics(mechanism, terms=RIGID)
+        self.rigid = InverseDynamics(mechanism, terms=RIGID, batches=True)
         self.friction = friction_of(mechanism)
 
     def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:

@@ -308,7 +308,7 @@ class Unknowns:
 
     @cached_property
     def _dynamics(self) -> InverseDynamics:
-        return InverseDynamics(self.mechanism, terms=RIGID)
+        return InverseDynamics(self.mechanism, terms=RIGID, batches=True)
 
     @cached_property
     def _followers(self) -> InverseDynamics | None:
@@ -322,7 +322,7 @@ class Unknowns:
             mechanism = replace(with_parts(mechanism, {}, none), rotors=rotors)
         if all(law == Friction() for *_, law in mechanism.friction_rows()):
             return None
-        return InverseDynamics(mechanism, terms={"friction"})
+        return InverseDynamics(mechanism, terms={"friction"}, batches=True)
 
     def _body(self, name: str) -> Inertial:
         if self.payload is not None:
