@@ -4,12 +4,12 @@ than most tests of a node.
 
     the test             the server              a warden           the node
     --------             ----------              --------           --------
-    Forked()     ──→     imports, once; forks ─→ forks        ──→   python -m MODULE
+    Forked()     ──→     imports, once; forks ─→ forks        ──→   python ARGUMENTS
                  ←───────────────────────────    its id, its
                                                  exit code    ←──   ends
 
-What runs is what `python -m MODULE` runs, in a process of its own. The server ends with the
-process that started it.
+What runs is what `python -m MODULE` or `python -c CODE` runs, in a process of its own. The server
+ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -37,26 +37,25 @@ MOST = 1 << 20
 
 
 class Forked:
-    """A process that runs `python -m MODULE ARGUMENTS`, with the interface of `subprocess.Popen`.
+    """A process that runs `python ARGUMENTS`, with the interface of `subprocess.Popen`.
 
     Args:
-        module, arguments: what runs.
+        arguments: -m and a module, or -c and its code; then what it finds in `sys.argv`.
         cwd, env: its directory and environment.
         output: the file for all that it prints.
     """
 
     def __init__(
         self,
-        module: str,
         arguments: Sequence[str],
         cwd: str | os.PathLike[str],
         env: Mapping[str, str],
         output: FileIO,
     ):
-        self.args = [sys.executable, "-m", module, *arguments]
+        self.args = [sys.executable, *arguments]
         self.returncode: int | None = None
         self._told, theirs = os.pipe()
-        request = json.dumps([module, list(arguments), str(cwd), dict(env)]).encode()
+        request = json.dumps([list(arguments), str(cwd), dict(env)]).encode()
         try:
             socket.send_fds(_server(os.getpid()), [request], [output.fileno(), theirs])
         finally:
@@ -122,8 +121,8 @@ def _server(_pid: int) -> socket.socket:
     return ours
 
 
-def serve(channel: socket.socket) -> None:
-    """Fork until nobody is left who asks. In a process that runs a module, this returns."""
+def serve(channel: socket.socket) -> Callable[[], object]:
+    """Fork until nobody is left who asks. Only in a fork this returns: what is to run."""
     for name in IMPORTED:
         import_module(name)
     gc.freeze()
@@ -139,8 +138,7 @@ def serve(channel: socket.socket) -> None:
         channel.close()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if watched(handles[1]):
-            become(*json.loads(request), handles[0])
-            return
+            return become(*json.loads(request), handles[0])
 
 
 def watched(told: int) -> bool:
@@ -159,9 +157,9 @@ def watched(told: int) -> bool:
 
 
 def become(
-    module: str, arguments: Sequence[str], cwd: str, env: Mapping[str, str], output: int
-) -> None:
-    """Take on what `python -m MODULE` would begin with."""
+    arguments: Sequence[str], cwd: str, env: Mapping[str, str], output: int
+) -> Callable[[], object]:
+    """Take on what `python ARGUMENTS` would begin with; what it runs."""
     for number in (1, 2):
         os.dup2(output, number)
     os.close(output)
@@ -170,10 +168,15 @@ def become(
     os.environ.update(env)
     os.chdir(cwd)
     sys.path[0] = cwd
-    sys.argv = [module, *arguments]
+    kind, what, *rest = arguments
+    if kind == "-c":
+        sys.argv = [kind, *rest]
+        return lambda: exec(what, {"__name__": "__main__"})
+    sys.argv = [what, *rest]
+    return lambda: runpy.run_module(what, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    run = serve(socket.socket(fileno=int(sys.argv[1])))
     # and at its end Python ends as always
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    run()

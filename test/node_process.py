@@ -81,6 +81,17 @@ def command_line(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "robot_dynamics.node", *arguments]
 
 
+DIAGNOSED_OFTEN = (
+    sys.executable,
+    "-c",
+    "import sys\n"
+    "from robot_dynamics.ros import executables, feed_forward_node\n"
+    "feed_forward_node.DIAGNOSTICS_PERIOD = 0.0\n"
+    "sys.exit(executables.feed_forward())",
+)
+"""The node with diagnostics ten times a second, for tests that wait for many of them"""
+
+
 def parameters_on_command_line(parameters: dict[str, Any]) -> list[str]:
     pairs = (("-p", f"{name}:={_yaml(value)}") for name, value in parameters.items())
     return ["--ros-args", *(part for pair in pairs for part in pair)]
@@ -114,12 +125,12 @@ def _yaml(value: Any) -> str:
 def started(
     program: Sequence[str], environment: Mapping[str, str], output: Any, *, fresh: bool = False
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start a program that prints all to this file. `python -m MODULE` is forked from a process
-    that has imported what it needs, unless it is to be a fresh Python."""
+    """Start a program that prints all to this file. Python forks from a process that has imported
+    what a node needs, unless it is to be a fresh one."""
     # what coverage measures begins with a process of Python
     measured = any(name.startswith("COVERAGE_PROCESS") for name in environment)
-    if list(program[:2]) == [sys.executable, "-m"] and not (fresh or measured):
-        return Forked(program[2], program[3:], ROOT, environment, output)
+    if program[0] == sys.executable and program[1] in ("-m", "-c") and not (fresh or measured):
+        return Forked(program[1:], ROOT, environment, output)
     return subprocess.Popen(
         program, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
     )
