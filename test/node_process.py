@@ -18,6 +18,7 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from forked import Forked
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor, TimeoutException
@@ -80,6 +81,17 @@ def command_line(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "robot_dynamics.node", *arguments]
 
 
+DIAGNOSED_OFTEN = (
+    sys.executable,
+    "-c",
+    "import sys\n"
+    "from robot_dynamics.ros import executables, feed_forward_node\n"
+    "feed_forward_node.DIAGNOSTICS_PERIOD = 0.0\n"
+    "sys.exit(executables.feed_forward())",
+)
+"""The node with diagnostics ten times a second, for tests that wait for many of them"""
+
+
 def parameters_on_command_line(parameters: dict[str, Any]) -> list[str]:
     pairs = (("-p", f"{name}:={_yaml(value)}") for name, value in parameters.items())
     return ["--ros-args", *(part for pair in pairs for part in pair)]
@@ -90,17 +102,17 @@ def refusal(parameters: Mapping[str, Any], program: Sequence[str] = ()) -> str:
 
     On a busy machine, the node first says that it is compiling.
     """
-    done = subprocess.run(
-        [*(program or command_line()), *parameters_on_command_line(dict(parameters))],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    said = done.stderr.strip().splitlines()
+    whole = [*(program or command_line()), *parameters_on_command_line(dict(parameters))]
+    with tempfile.TemporaryFile() as file:
+        process = started(whole, ENVIRONMENT, file)
+        try:
+            code = process.wait(PATIENCE)
+        finally:
+            end(process)
+        file.seek(0)
+        said = file.read().decode().strip().splitlines()
     lines = [line for line in said if "compiling the dynamics" not in line]
-    assert (done.returncode, len(lines)) == (1, 1), done.stderr
+    assert (code, len(lines)) == (1, 1), said
     return lines[0]
 
 
@@ -110,7 +122,21 @@ def _yaml(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value).lower()
 
 
-def end(process: subprocess.Popen[Any]) -> None:
+def started(
+    program: Sequence[str], environment: Mapping[str, str], output: Any, *, fresh: bool = False
+) -> subprocess.Popen[bytes] | Forked:
+    """Start a program that prints all to this file. Python forks from a process that has imported
+    what a node needs, unless it is to be a fresh one."""
+    # what coverage measures begins with a process of Python
+    measured = any(name.startswith("COVERAGE_PROCESS") for name in environment)
+    if program[0] == sys.executable and program[1] in ("-m", "-c") and not (fresh or measured):
+        return Forked(program[1:], ROOT, environment, output)
+    return subprocess.Popen(
+        program, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
+    )
+
+
+def end(process: subprocess.Popen[Any] | Forked) -> None:
     """End a process that nobody needs any more: asked first, so that it can say which lines it
     ran, where coverage is measured; then by force."""
     process.terminate()
@@ -129,6 +155,7 @@ class Conversation:
         program: its command line, without what belongs to ROS.
         parameters: of the node, by name.
         arguments: what else stands at the end of the command line.
+        fresh: it is started as users do, by a Python of its own; see `started`.
 
     Attributes:
         domain: of both.
@@ -140,8 +167,10 @@ class Conversation:
         program: Sequence[str],
         parameters: Mapping[str, Any],
         arguments: Sequence[str] = (),
+        fresh: bool = False,
     ):
         self._end = ExitStack()
+        self._fresh = fresh
         self.domain = self._end.enter_context(domain_of_ones_own())
         self._log = self._end.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         self._command_line = [
@@ -149,7 +178,7 @@ class Conversation:
             *parameters_on_command_line(dict(parameters)),
             *arguments,
         ]
-        self.process = self.beside(*self._command_line, stdout=self._log, stderr=subprocess.STDOUT)
+        self.process = self._started()
         context = rclpy.Context()
         rclpy.init(context=context, domain_id=self.domain)
         self._end.callback(rclpy.shutdown, context=context)
@@ -161,8 +190,16 @@ class Conversation:
 
     def beside(self, *program: str, **options: Any) -> subprocess.Popen[Any]:
         """Start a program in the same ROS domain. It ends with the conversation at the latest."""
-        environment = {**ENVIRONMENT, "ROS_DOMAIN_ID": str(self.domain)}
-        process = subprocess.Popen(program, cwd=ROOT, env=environment, **options)
+        process = subprocess.Popen(program, cwd=ROOT, env=self._environment, **options)
+        self._end.callback(end, process)
+        return process
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**ENVIRONMENT, "ROS_DOMAIN_ID": str(self.domain)}
+
+    def _started(self) -> subprocess.Popen[bytes] | Forked:
+        process = started(self._command_line, self._environment, self._log, fresh=self._fresh)
         self._end.callback(end, process)
         return process
 
@@ -170,7 +207,7 @@ class Conversation:
         """End the process by force, and start it once more."""
         self.process.kill()
         self.process.wait()
-        self.process = self.beside(*self._command_line, stdout=self._log, stderr=subprocess.STDOUT)
+        self.process = self._started()
 
     def __enter__(self) -> Any:
         try:
@@ -275,9 +312,10 @@ class Partner(Conversation):
         *,
         arguments: tuple[str, ...] = (),
         program: tuple[str, ...] = (),
+        fresh: bool = False,
         **parameters: Any,
     ):
-        super().__init__(program or command_line(), parameters, arguments)
+        super().__init__(program or command_line(), parameters, arguments, fresh)
         self.commands: list[list[float]] = []
         self.effort: list[JointState] = []
         self.diagnostics: list[DiagnosticArray] = []

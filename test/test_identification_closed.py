@@ -8,6 +8,7 @@ import math
 import re
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -33,6 +34,9 @@ from robot_dynamics.scalar import rotation_rpy
 from robot_dynamics.simulation.physics import Simulation
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
+
+InverseDynamics = partial(rd.InverseDynamics, batches=True)
+"""Of whole motions"""
 
 REACH = {"five_bar": 0.12, "rrr": 0.06, "gough_stewart": 0.015}
 """rad or m, of the motors' motion: far from singular places"""
@@ -70,7 +74,7 @@ def moves(mechanism, joints, reach, seed, duration=12.0, rate=100.0):
 
 
 def log(truth, reach, seed):
-    dynamics = rd.InverseDynamics(truth)
+    dynamics = InverseDynamics(truth)
     joints = dynamics.joint_names
     t, q, qd, qdd = moves(truth, joints, reach, seed)
     tau = dynamics(q, qd, qdd)[:, [dynamics.actuated_names.index(name) for name in joints]]
@@ -88,7 +92,7 @@ def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name
     assert isinstance(found, ClosedIdentification)
     assert found.errors.relative.max() < 1.2 * NOISE  # NOISE of this is the noise itself
     assert found.errors.relative_described.min() > 0.5
-    true = rd.InverseDynamics(truth)
+    true = InverseDynamics(truth)
     values = dict(zip(true.parameter_names, true.parameters, strict=True))
     deviations = dict(
         zip(found.parameters, np.sqrt(np.diag(found.covariance)).tolist(), strict=True)
@@ -109,13 +113,13 @@ def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name
         assert rotor.friction.coulomb == found.parameters["belt.rotor_coulomb"]
     _, *states = moves(truth, true.joint_names, REACH[name], 3)
     torque, deviation = found.predict(*states)
-    assert torque == pytest.approx(rd.InverseDynamics(found.mechanism)(*states), rel=1e-9)
+    assert torque == pytest.approx(InverseDynamics(found.mechanism)(*states), rel=1e-9)
     fresh = log(truth, REACH[name], 3).streams[0]
     place = [fresh.names.index(joint) for joint in true.actuated_names]
     within = (np.abs(fresh.effort[:, place] - torque) < 2 * deviation).mean(axis=0)
     assert within == pytest.approx(0.9545, abs=0.015)
     # the identified robot computes the torques of motion that it was not fitted to
-    again = rd.InverseDynamics(found.mechanism)
+    again = InverseDynamics(found.mechanism)
     _, q, qd, qdd = moves(truth, true.joint_names, REACH[name], 4)
     right = true(q, qd, qdd)
     assert np.abs(again(q, qd, qdd) - right).max() < 0.05 * np.abs(right).max()
@@ -157,7 +161,7 @@ def test_mujocos_five_bar_is_found():
             for link in truth.links
         ),
     )
-    dynamics = rd.InverseDynamics(plain)
+    dynamics = InverseDynamics(plain)
     logs = []
     for seed in (1, 2):
         t, q, qd, qdd = moves(plain, dynamics.joint_names, 0.12, seed, 8.0, 1000.0)
@@ -205,7 +209,7 @@ def test_the_command_takes_a_robot_with_loops(tmp_path, capsys):
     assert "<th>95 % band</th>" in page
     # one for each motor, and one for the choice of each recording's filter
     assert (out / "report.html").read_text().count("<svg class") == 4
-    right, again = rd.InverseDynamics(truth), rd.InverseDynamics(rd.load(out / "identified.yaml"))
+    right, again = InverseDynamics(truth), InverseDynamics(rd.load(out / "identified.yaml"))
     _, q, qd, qdd = moves(truth, right.joint_names, 0.12, 4)
     tau = right(q, qd, qdd)
     assert np.abs(again(q, qd, qdd) - tau).max() < 0.02 * np.abs(tau).max()
@@ -302,7 +306,7 @@ def test_a_motor_whose_effort_never_changes_is_named():
 def test_efforts_of_a_motor_at_rest_do_not_count():
     """Static friction may carry any part of its torque."""
     described, truth = robots("five_bar")
-    dynamics = rd.InverseDynamics(truth)
+    dynamics = InverseDynamics(truth)
     joints = dynamics.joint_names
 
     def recorded(seed: int, sticks: float) -> Recording:
@@ -584,7 +588,7 @@ def test_static_friction_of_a_motor_that_stands_still_tells_no_model_from_anothe
     """It may take any part of the motor's torque."""
     described, truth = robots("five_bar")
     (stream,) = log(truth, REACH["five_bar"], 4).streams
-    dynamics = rd.InverseDynamics(truth)
+    dynamics = InverseDynamics(truth)
     still = stream.names.index("qa2")
     q, qd = stream.position.copy(), stream.velocity.copy()
     q[:, still], qd[:, still] = float(described.home["qa2"]), 0.0
@@ -639,7 +643,7 @@ def coupler(tmp_path_factory):
             joint = replace(link.joint, friction=Friction(viscous, coulomb))
             links.append(replace(link, inertial=body, joint=joint))
         truth = replace(described, links=tuple(links))
-        dynamics = rd.InverseDynamics(truth)
+        dynamics = InverseDynamics(truth)
         logs = []
         for seed, rate in ((1, 1000.0), (2, 400.0)):
             rng = np.random.default_rng(seed)
@@ -658,7 +662,7 @@ def test_a_rod_that_spins_freely_keeps_its_mass_on_its_axis(coupler, tmp_path):
     found = rd.identify(file, seen, validate=unseen)
     # where the motor turns round, its noise decides on the sign of its friction
     assert found.errors.relative.max() < 4 * NOISE
-    right, model = rd.InverseDynamics(truth), rd.InverseDynamics(found.mechanism)
+    right, model = InverseDynamics(truth), InverseDynamics(found.mechanism)
     _, *states = moves(truth, ("motor",), 0.35, 5)
     tau = right(*states)
     assert np.abs(model(*states) - tau).max() < 0.02 * np.abs(tau).max()
@@ -670,7 +674,7 @@ def test_a_rod_that_spins_freely_keeps_its_mass_on_its_axis(coupler, tmp_path):
     assert [link.inertial.mass for link in between] == [0.0, 0.0]
     # what is written is what was found
     save(found, tmp_path)
-    again = rd.InverseDynamics(rd.load(tmp_path / "identified.yaml"))
+    again = InverseDynamics(rd.load(tmp_path / "identified.yaml"))
     assert again(*states) == pytest.approx(model(*states), rel=1e-9)
     assert not (tmp_path / "identified.urdf").exists()
     written = json.loads((tmp_path / "report.json").read_text())
@@ -743,7 +747,7 @@ def test_a_replay_of_a_robot_with_loops_takes_its_motors(tmp_path, capsys):
     # the noise, and the steps of friction, which the filter rounds in the efforts
     assert found.relative[1].max() < 3 * NOISE
     assert found.relative[0].min() > 0.5
-    torques = rd.InverseDynamics(truth)(stream.position, stream.velocity, 0 * stream.velocity)
+    torques = InverseDynamics(truth)(stream.position, stream.velocity, 0 * stream.velocity)
     (terms,) = found.terms
     assert set(terms) == {"inertia", "coriolis", "gravity", "friction", "rotors"}
     assert sum(terms.values()) == pytest.approx(found.torques[1][0], abs=1e-9 * np.ptp(torques))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.codegen import cache, native
 from robot_dynamics.errors import InputError
 from robot_dynamics.formulations.equations import TERMS, Equations
 from robot_dynamics.formulations.form import FEW
@@ -381,3 +383,47 @@ def test_a_mechanism_made_in_python_names_only_what_it_has(change, words):
     robot = replace(polar, links=(arm, slide), rotors=(motor,), armatures=(shaft,))
     with pytest.raises(InputError, match=re.escape(words)):
         rd.InverseDynamics(robot)
+
+
+@pytest.mark.parametrize("name", ["polar", "five_bar"])
+@pytest.mark.parametrize("options", [{}, {"sensed": True}])
+def test_with_batches_nothing_is_for_single_states_before_one_comes(
+    name, options, monkeypatch, tmp_path
+):
+    if name == "polar" and options:
+        options = {"rotors": "none"}
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    usual = rd.InverseDynamics(mechanism, **options)
+    n = len(usual.joint_names)
+    home = usual.home[:n] if usual.closed is None else usual.closed.home.q_r[:n]
+    rng = np.random.default_rng(0)
+    q, (qd, qdd) = np.tile(home, (3, 1)), rng.uniform(-1, 1, (2, 3, n))
+    if not options:  # readings agree at home only
+        q = q + rng.uniform(-0.01, 0.01, q.shape)
+    expected, matrices = usual(q, qd, qdd), usual.mass_matrix(q)
+    one = usual(q[-1], qd[-1], qdd[-1])
+
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "another"))
+    built, library = [], native._library
+
+    def noted(function, kind):
+        built.append((function.name, kind))
+        return library(function, kind)
+
+    monkeypatch.setattr(native, "_library", noted)
+    dynamics = rd.InverseDynamics(mechanism, batches=True, **options)
+    np.testing.assert_array_equal(dynamics(q, qd, qdd), expected)
+    np.testing.assert_array_equal(dynamics.mass_matrix(q), matrices)
+    assert "kernel in C" in dynamics.backend
+    assert ("torques", "batch") in built
+    assert {kind for _, kind in built} == {"batch"}, built
+    np.testing.assert_allclose(dynamics(q[-1], qd[-1], qdd[-1]), one, rtol=1e-10, atol=1e-12)
+    assert "single" in {kind for _, kind in built}
+    same = pickle.loads(pickle.dumps(dynamics))
+    np.testing.assert_allclose(same(q, qd, qdd), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_batches_is_yes_or_no():
+    with pytest.raises(InputError, match="batches"):
+        rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), batches="some")

@@ -14,6 +14,7 @@ pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from node_process import (
+    DIAGNOSED_OFTEN,
     PATIENCE,
     ROOT,
     Partner,
@@ -77,7 +78,8 @@ def torques_stay(partner: Partner, expected, joints=AT, wanted=WANTED, count=20)
 @pytest.fixture(scope="module")
 def polar():
     # who sends on a loaded machine may pause: this robot does not time out
-    with Partner(description=POLAR, command_timeout=0.0, max_age=20.0) as partner:
+    values = {"description": POLAR, "command_timeout": 0.0, "max_age": 20.0}
+    with Partner(program=DIAGNOSED_OFTEN, **values) as partner:
         yield partner
 
 

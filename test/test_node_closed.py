@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 from node_process import (
+    DIAGNOSED_OFTEN,
     ROOT,
     Partner,
     refusal,
@@ -48,7 +49,8 @@ def expected(dynamics) -> list[float]:
 
 @pytest.fixture(scope="module")
 def rrr():
-    with Partner(description=RRR, sensed=True, command_timeout=0.0, max_age=300.0) as partner:
+    values = {"description": RRR, "sensed": True, "command_timeout": 0.0, "max_age": 300.0}
+    with Partner(program=DIAGNOSED_OFTEN, **values) as partner:
         yield partner
 
 

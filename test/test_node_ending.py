@@ -258,19 +258,27 @@ def test_a_last_word_that_fails_is_told_in_one_line_with_code_1():
 
 HANGING = """
 import sys, time
+from pathlib import Path
 from robot_dynamics.ros.executable import run
 def load():
     from robot_dynamics.ros.feed_forward_node import FeedForwardNode
     class Hanging(FeedForwardNode):
         def _on_payload(self, message):
-            time.sleep(8.0)
+            while not Path(RELEASED).exists():
+                time.sleep(0.01)
     return Hanging
 sys.exit(run("feed_forward", load, None, lambda node: node.farewell()))
 """
 
 
-def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume():
-    with cartesian(program=(sys.executable, "-c", HANGING), max_age=1.0) as partner:
+def hanging(released: Path) -> Partner:
+    """A node whose loop hangs from a payload on until there is this file."""
+    program = (sys.executable, "-c", HANGING.replace("RELEASED", repr(str(released))))
+    return cartesian(program=program, max_age=1.0)
+
+
+def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume(tmp_path):
+    with hanging(tmp_path / "released") as partner:
         set_in_motion(partner)
         from geometry_msgs.msg import InertiaStamped
 
@@ -279,6 +287,7 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume():
         assert "the node's control loop stalled" not in partner.log, (
             "the loop itself says so, afterwards"
         )
+        (tmp_path / "released").touch()
         partner.until(
             lambda: "the node's control loop stalled" in partner.log,
             "a line about it",
@@ -290,13 +299,14 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume():
         set_in_motion(partner)
 
 
-def test_after_a_hang_in_which_nothing_moved_nothing_is_over():
-    with cartesian(program=(sys.executable, "-c", HANGING), max_age=1.0) as partner:
+def test_after_a_hang_in_which_nothing_moved_nothing_is_over(tmp_path):
+    with hanging(tmp_path / "released") as partner:
         from geometry_msgs.msg import InertiaStamped
 
         partner.until(lambda: partner.diagnostics, "diagnostics, which come once a second")
         partner.payload_out.publish(InertiaStamped())
         partner.until(lambda: time.monotonic() - partner.newest > 3.0, "the hang")
+        (tmp_path / "released").touch()
         set_in_motion(partner)
         assert "hung" not in partner.log
 
@@ -341,7 +351,7 @@ def test_an_end_that_hangs_is_an_end_all_the_same(hang):
     code = f"""if True:
         import ctypes, os, signal, sys, time
         from robot_dynamics.ros import executable
-        executable.SHUTDOWN_TIMEOUT = 2.0
+        executable.SHUTDOWN_TIMEOUT = 1.0
 
         def load():
             from rclpy.node import Node

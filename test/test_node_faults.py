@@ -215,7 +215,7 @@ def memory(pid: int) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
 def test_a_flood_of_states_half_of_them_garbage_leaves_it_right_alive_and_small():
-    with Watched() as partner:
+    with Watched(fresh=True) as partner:
         partner.follow(FIRST)
         wishes, sizes = (SECOND_WISH, FIRST), []
         with partner.driver(10_000, 0, "garbage") as flood:

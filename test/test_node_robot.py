@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 from geometry_msgs.msg import InertiaStamped
-from node_process import PATIENCE, ROOT, Partner
+from node_process import DIAGNOSED_OFTEN, PATIENCE, ROOT, Partner
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
@@ -76,7 +76,7 @@ def settled(partner: Partner) -> None:
 
 @pytest.fixture(scope="module")
 def node():
-    with Partner(command_timeout=0.0, max_age=20.0) as partner:
+    with Partner(program=DIAGNOSED_OFTEN, command_timeout=0.0, max_age=20.0) as partner:
         yield partner
 
 

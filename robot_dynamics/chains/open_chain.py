@@ -154,10 +154,8 @@ class OpenChain:
             return self.newton.kernel(name)
         values = self._values(name)
         if (name, link) not in self._built:
-            function = self.function(name, link)
-            self._built[name, link] = Kernel(
-                function, values, self._options.backend, self._options.threads
-            )
+            function, o = self.function(name, link), self._options
+            self._built[name, link] = Kernel(function, values, o.backend, o.threads, o.batches)
         return self._built[name, link].at(values)
 
     def _values(self, name: str) -> Floats:

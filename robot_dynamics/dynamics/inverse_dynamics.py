@@ -64,6 +64,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             Jacobian; beyond it a state is refused as too near a singularity.
         backend: auto, c or python. auto uses C if there is a compiler; otherwise it warns once.
         threads: number of threads for batches; None: one for each core available to this process.
+        batches: compile for batches first, and for single states only when the first one comes. By
+            default it is the other way round.
 
     Attributes:
         formulation: its name.
@@ -88,6 +90,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         condition_limit: float = CONDITION_LIMIT,
         backend: str = "auto",
         threads: int | None = None,
+        batches: bool = False,
     ):
         mechanism = inputs.robot(mechanism)
         self._options = Options(
@@ -99,6 +102,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             condition_limit,
             backend,
             threads,
+            batches,
         )
         if self._options.sensed and not mechanism.loops:
             raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")

@@ -34,6 +34,7 @@ class Options:
     condition_limit: float = CONDITION_LIMIT
     backend: str = "auto"
     threads: int | None = None
+    batches: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (
@@ -41,6 +42,7 @@ class Options:
             ("sensed", flag("sensed", self.sensed)),
             ("condition_limit", number("condition_limit", self.condition_limit, 1.0)),
             ("threads", checked_threads(self.threads)),
+            ("batches", flag("batches", self.batches)),
         ):
             object.__setattr__(self, name, value)
 

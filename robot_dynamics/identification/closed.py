@@ -185,7 +185,7 @@ class ClosedUnknowns:
 
     def __init__(self, mechanism: Mechanism, payload: str | None = None):
         self.mechanism, self.payload = mechanism, payload
-        self.before = before = InverseDynamics(mechanism)
+        self.before = before = InverseDynamics(mechanism, batches=True)
         """As described"""
         if before.joint_names != before.actuated_names:
             raise InputError(
@@ -198,7 +198,7 @@ class ClosedUnknowns:
         self.whole = before.mechanism
         if payload is None:
             self.whole = _whole(before.mechanism, self.joints)
-        self.dynamics = InverseDynamics(self.whole)
+        self.dynamics = InverseDynamics(self.whole, batches=True)
         place = {name: k for k, name in enumerate(self.dynamics.parameter_names)}
         known = self.dynamics.parameters.copy()
         if payload is not None:

@@ -141,7 +141,7 @@ class Compared:
 def friction_of(mechanism: Mechanism) -> InverseDynamics:
     """A robot's friction alone."""
     backend = "auto" if mechanism.loops else "python"  # loops take long to close in Python
-    return InverseDynamics(mechanism, terms={"friction"}, backend=backend)
+    return InverseDynamics(mechanism, terms={"friction"}, backend=backend, batches=True)
 
 
 class SplitDynamics:
@@ -159,7 +159,7 @@ class SplitDynamics:
     @cached_property
     def rigid(self) -> InverseDynamics:
         """The terms of rigid bodies alone."""
-        return InverseDynamics(self._mechanism, terms=RIGID)
+        return InverseDynamics(self._mechanism, terms=RIGID, batches=True)
 
     @cached_property
     def friction(self) -> InverseDynamics:
@@ -168,7 +168,7 @@ class SplitDynamics:
 
     @cached_property
     def _whole(self) -> InverseDynamics:
-        return InverseDynamics(self._mechanism)
+        return InverseDynamics(self._mechanism, batches=True)
 
     def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         """The torques (k, n), N·m or N, of states (k, n) each; NaN where loops cannot be closed."""

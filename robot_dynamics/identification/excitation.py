@@ -141,7 +141,7 @@ class ExcitingMotion:
         Args:
             time: (k,), s since the motion's start.
         """
-        return np.asarray(InverseDynamics(self.mechanism)(*self.motion(time)))
+        return np.asarray(InverseDynamics(self.mechanism, batches=True)(*self.motion(time)))
 
 
 def excite(
@@ -244,7 +244,7 @@ class _Design:
         complete = with_rotors(mechanism)
         base = base_parameters(complete, rest=False)
         self.names, self._columns = base.names, list(base.independent)
-        self._dynamics = InverseDynamics(complete)
+        self._dynamics = InverseDynamics(complete, batches=True)
         self._parameters = self._dynamics.parameters
         self.given, self.kept, self.regions = given, kept, regions
         S, s = mechanism.coordinates()

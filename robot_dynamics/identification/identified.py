@@ -141,7 +141,7 @@ class Identified(ABC):
 
     @cached_property
     def _model(self) -> InverseDynamics:
-        return InverseDynamics(self.mechanism)
+        return InverseDynamics(self.mechanism, batches=True)
 
 
 def loses(errors: Errors) -> bool:

@@ -80,7 +80,7 @@ def gravities(mechanism: Mechanism, samples: Samples, measured: Floats) -> Float
     """
     q, qd, qdd = samples.q, samples.qd, samples.qdd
     bare, *along = (
-        InverseDynamics(replace(mechanism, gravity=each), terms=RIGID)(q, qd, qdd)
+        InverseDynamics(replace(mechanism, gravity=each), terms=RIGID, batches=True)(q, qd, qdd)
         for each in (np.zeros(3), *np.eye(3))
     )
     A, b = [], []

@@ -62,7 +62,7 @@ def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
     """
     motion = samples.q, samples.qd, samples.qdd
     return {
-        name: InverseDynamics(mechanism, terms=name)(*motion)
+        name: InverseDynamics(mechanism, terms=name, batches=True)(*motion)
         if name in RIGID
         else SplitDynamics(mechanism).friction(*motion)
         for name in TERMS
@@ -120,7 +120,8 @@ def replay(
         notes += prepared.notes
         for model in models:
             say(f"computing {model.label}")
-            dynamics, order = InverseDynamics(model.mechanism), model.order(joints)
+            dynamics = InverseDynamics(model.mechanism, batches=True)
+            order = model.order(joints)
             motion = (each.columns(order) for each in prepared.stretches)
             torques.append(tuple(dynamics(x.q, x.qd, x.qdd)[:, np.argsort(order)] for x in motion))
             notes += _not_closed(model.label, np.concatenate(torques[-1]))

@@ -336,7 +336,7 @@ class Unknowns:
 
     @cached_property
     def _dynamics(self) -> InverseDynamics:
-        return InverseDynamics(self.mechanism, terms=RIGID)
+        return InverseDynamics(self.mechanism, terms=RIGID, batches=True)
 
     @cached_property
     def _followers(self) -> InverseDynamics | None:
@@ -350,7 +350,7 @@ class Unknowns:
             mechanism = replace(with_parts(mechanism, {}, none), rotors=rotors)
         if all(law == Friction() for *_, law in mechanism.friction_rows()):
             return None
-        return InverseDynamics(mechanism, terms={"friction"})
+        return InverseDynamics(mechanism, terms={"friction"}, batches=True)
 
     def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
         """(Y (k, n, 10 b + r), known (k, n)): the columns of bodies and rotors, and the known

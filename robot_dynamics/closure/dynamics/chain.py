@@ -64,8 +64,8 @@ class ClosedChain:
 
     Args:
         mechanism: a mechanism with loops and a `home`.
-        formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`;
-            the formulation is applied to the legs.
+        formulation, rotors, terms, friction_smoothing, backend, threads, batches: as in
+            `InverseDynamics`; the formulation is applied to the legs.
         sensed: take q = [q_a, q_s] instead of q_a.
         free_platform: model the platform as carried by no leg and joined to all of them by
             closures, as is always done with `sensed`. The torques do not depend on this choice.
@@ -95,6 +95,7 @@ class ClosedChain:
         condition_limit: float = CONDITION_LIMIT,
         backend: str = "auto",
         threads: int | None = None,
+        batches: bool = False,
     ):
         check_usable(mechanism)
         self._options = Options(
@@ -106,6 +107,7 @@ class ClosedChain:
             condition_limit,
             backend,
             threads,
+            batches,
         )
         self._free_platform = sensed or free_platform
         with said_of(mechanism.label):
@@ -134,7 +136,7 @@ class ClosedChain:
         sharing = Sharing.of(mechanism, parts.geometry)
         closure = self.closer.mobility.closure
         model = ClosedModel(closure, parts, sensed, options.condition_limit, sharing)
-        kernels = ModelKernels(model, options.backend, options.threads)
+        kernels = ModelKernels(model, options.backend, options.threads, options.batches)
         self._continuation = Continuation(self.closer, kernels)
         self._k = model.known
         names = parts.geometry.names
@@ -250,7 +252,7 @@ class ClosedChain:
     @property
     def backend(self) -> str:
         """The backend that computes the torques, and the reason if it is not the first choice."""
-        return self._kernels["at_once"].description
+        return self._kernels["torques" if self._options.batches else "at_once"].description
 
     # --- position ---------------------------------------------------------------------------
 

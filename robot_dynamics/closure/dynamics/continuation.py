@@ -308,7 +308,9 @@ class Continuation:
         model, k = self.kernels.model, self._k
         # the displacement is zero, so any T_q predicts the next configuration
         unknown = model.memory(q_r, np.zeros((self._n - k, k)), origin[-1])
-        out = self.kernels.at_once(q_r[:k], self._rest, self._rest, unknown)
+        out = None
+        if self.kernels.has_at_once:  # it is not built for this alone
+            out = self.kernels.at_once(q_r[:k], self._rest, self._rest, unknown)
         if out is None or not out[self._motors] <= 1.0:
             return self._remembered(self._closer.state(q_r), origin[-1])
         self._configuration(out)[:] = q_r

@@ -198,9 +198,11 @@ class ModelKernels(ModelFunctions):
     a joint gets a kind of friction that it did not have.
     """
 
-    def __init__(self, model: ClosedModel, backend: str, threads: int | None):
+    def __init__(
+        self, model: ClosedModel, backend: str, threads: int | None, batches: bool = False
+    ):
         super().__init__(model)
-        self._options = (backend, threads)
+        self._options = (backend, threads, batches)
         self._built: dict[str, Kernel] = {}  # shared with all that `over` returns
         self._bind(model)
 
@@ -208,8 +210,21 @@ class ModelKernels(ModelFunctions):
         self.model = model
         self._values = self.values(model.parts)
         self._kernels: dict[str, Kernel] = {}
-        self.at_once = self["at_once"].call
+        *_, batches = self._options
+        self.at_once = self._first if batches else self["at_once"].call
         """The kernel that nearly every call uses"""
+
+    def _first(self, *states: ArrayLike) -> Any:
+        """`at_once` until the first single state comes, where batches are expected."""
+        if np.ndim(states[0]) > 1:
+            return None
+        self.at_once = self["at_once"].call
+        return self.at_once(*states)
+
+    @property
+    def has_at_once(self) -> bool:
+        """Has `at_once` been built?"""
+        return "at_once" in self._built
 
     def over(self, parts: Subsystems) -> ModelKernels:
         """These kernels with the gravity, friction and inertias of other parts.
@@ -231,8 +246,9 @@ class ModelKernels(ModelFunctions):
             values = () if name in _GEOMETRIC else self._values
             if name not in self._built:
                 kind, function = QuickKernel if name in _QUICK else Kernel, self.function(name)
-                batches = name in _OF_BATCHES
-                self._built[name] = kind(function, values, *self._options, batches)
+                backend, threads, batches = self._options
+                batches = name in _OF_BATCHES or (batches and name not in _QUICK)
+                self._built[name] = kind(function, values, backend, threads, batches)
             kernel = self._kernels[name] = self._built[name].at(values)
         return kernel
 
