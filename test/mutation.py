@@ -41,6 +41,7 @@ ROOT = Path(__file__).resolve().parents[1]
 AREAS = (
     "mechanism",
     "formulations",
+    "chains",
     "closure",
     "codegen",
     "dynamics",
