@@ -219,15 +219,18 @@ def test_with_sensors_it_is_the_same_at_states_that_fit_together(tmp_path):
     assert relative(Y @ sensed.parameters, expected) < 1e-8
 
 
-@pytest.mark.parametrize("name", ["five-bar", "crank and slide with limits"])
+@pytest.mark.parametrize("name", ["five-bar", "crank and slide with limits", "3RRR with limits"])
 def test_equations_in_symbols_share_the_work_as_well(name, tmp_path):
     scene = Scene(*ROBOTS[name], tmp_path)
     model = rd.derive(scene.chain.mechanism, "newton_euler")
     assert model.joint_names == scene.dynamics.joint_names
     assert model.actuated_names == tuple(scene.made["actuated"])
-    q_r = scene.chain.forward_kinematics(scene.q).q_r
-    symbols = (*model.q, *model.qd, *model.qdd)
-    values = dict(zip(symbols, (*q_r, *scene.qd, *scene.qdd), strict=True))
+    state = scene.chain.forward_kinematics(scene.q)
+    joints = dict(zip(scene.chain.coordinate_names, state.q_r, strict=True))
+    given = [joints[name] for name in model.coordinate_names]
+    given += model.place(state.platform_pose) if model.x else []
+    symbols = (*model.q, *model.x, *model.qd[: len(scene.qd)], *model.qdd)
+    values = dict(zip(symbols, (*given, *scene.qd, *scene.qdd), strict=True))
     values |= model.parameters
     for symbol, expression in model.intermediates:
         values[symbol] = float(expression.xreplace(values))
