@@ -274,6 +274,25 @@ def test_another_process_gets_it_whole(name):
     assert np.allclose(found, _asked(dynamics, q), rtol=1e-12, atol=1e-12)
 
 
+def test_a_copy_waits_for_changes_of_its_own_alone():
+    dynamics = rd.InverseDynamics(robot("loops"))
+    other = copy.copy(dynamics)
+    zero = np.zeros(len(other.joint_names))
+    for changing, calling, waits in ((other, other, True), (dynamics, other, False)):
+        done = threading.Event()
+
+        def call(robot=calling, done=done):
+            robot.tree_state(robot.home, zero, zero)
+            done.set()
+
+        with changing._changing:
+            thread = threading.Thread(target=call)
+            thread.start()
+            assert done.wait(0.2 if waits else 60.0) is not waits
+        thread.join(60.0)
+        assert done.is_set()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize(("name", "host"), [("polar", True), ("polar", False), ("five_bar", True)])
 def test_a_child_computes_after_its_parent_did_with_several_threads(name, host):
