@@ -14,6 +14,7 @@ from closed_robots import ClosedChain, closed_at_home, load, random_rrr, shipped
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
+from robot_dynamics.app.cli import main
 from robot_dynamics.mechanism import Friction
 from robot_dynamics.symbolic import projections
 from robot_dynamics.symbolic.closed_chain import derive
@@ -300,6 +301,23 @@ def test_the_simplest_rows_and_names_are_chosen():
     text = derived("delta", "newton_euler").text()
     assert "K[1][1] = c14/(a1*s4)" in text
     assert "Inverse of J_q" not in derived("rrr", "newton_euler").text()
+
+
+@pytest.mark.filterwarnings("ignore:.*can spin freely")
+def test_a_linkage_with_oblique_axes_has_short_equations(tmp_path):
+    """The tutorial's: written out, one entry of T would fill ten pages."""
+    page = (CONFIG.parent / "docs" / "tutorial_parallel.md").read_text(encoding="utf-8")
+    for kind, name in (("xml", "linkage.urdf"), ("yaml", "linkage.yaml")):
+        block = re.search(f"```{kind}\n(.*?)```", page, re.DOTALL)
+        assert block
+        (tmp_path / name).write_text(block[1], encoding="utf-8")
+    file = str(tmp_path / "linkage.yaml")
+    assert main(["close", file, "--mode", "1", "--out", file]) == 0
+    mechanism = rd.load(file)
+    model = derive(mechanism)
+    assert "T[3] = J_q[3][4]*(J_q[1][1]*J_q[2][2] - J_q[1][2]*J_q[2][1])/Delta_1" in model.text()
+    assert max(map(len, model.document(steps=True).text().splitlines())) < 1000
+    assert_exact(listing(model, mechanism)[1])
 
 
 def test_hinges_of_the_platform_have_letters_on_it():

@@ -44,6 +44,8 @@ BESIDE = 0.05
 """rad or m: distance from home of another configuration at which rows must be independent, too"""
 LATER = 1e-3
 """Weight of joints that are used only if others do not suffice"""
+DETERMINANT = 24
+"""Largest number of terms of a leg's determinant that is written out, not in the letters of J_q"""
 FRAME = 24
 """Largest number of terms of an entry of a link's frame that has no name"""
 
@@ -226,6 +228,9 @@ class Projections:
         """K, and B = J_q⁻¹, of one leg, each entry with the determinant below it."""
         A, letters = self.J[np.ix_(rows, joints)], self.list.letters
         # the determinant of a leg of two links is short: L l sin q_p
+        whole = determinant(A)
+        if isinstance(whole, Polynomial) and len(self.ring.normal(whole).terms) > DETERMINANT:
+            A, right = self.entered(self._J[rows, joints]), self.entered(self._J[:, self.leading])
         delta, adjoint = self.write(determinant(A)), adjugate(A)
         if delta.is_Add:
             delta = self.list.assign(self.name, name, delta)
