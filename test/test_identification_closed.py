@@ -26,7 +26,7 @@ from robot_dynamics.identification.closed import (
     _on_axes,
 )
 from robot_dynamics.identification.files import save, summary
-from robot_dynamics.identification.preparation import even
+from robot_dynamics.identification.preparation import even, prepare
 from robot_dynamics.identification.replay import replay
 from robot_dynamics.mechanism import Friction, Inertial, Joint, Link, Pose, Rotor
 from robot_dynamics.mechanism.dynamic_parameters import numbers_of
@@ -373,6 +373,37 @@ def test_the_band_widens_where_the_recording_says_little(short):
         found.predict(np.zeros(3), np.zeros(3), np.zeros(3))
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_stretch_in_which_the_loops_are_open_counts_for_nothing():
+    """Such as one before the encoders were referenced, with efforts of another motion."""
+    described, truth = robots("rrr")
+    good, other = (log(truth, REACH["rrr"], seed) for seed in (1, 2))
+    stream = good.streams[0]
+    start = 7 * len(stream.time) // 8
+    late = np.where(np.arange(len(stream.time)) < start, 0.0, 1.0)
+    whole = replace(
+        stream,
+        time=stream.time + 5.0 * late,  # a gap, after which nothing fits
+        position=stream.position + late[:, None] * [2.0, 0.0, 0.0],
+        effort=stream.effort * (1.0 + 2.0 * late[:, None]),
+    )
+    first = replace(
+        stream,
+        **{
+            name: getattr(stream, name)[:start]
+            for name in ("time", "position", "velocity", "effort")
+        },
+    )
+    found, expected = (
+        rd.identify(described, replace(good, streams=(each,)), validate=other)
+        for each in (whole, first)
+    )
+    assert any("do not close the loops and were left out" in note for note in found.notes)
+    assert found.fit.sigma == pytest.approx(expected.fit.sigma, rel=0.03)
+    assert found.errors.relative == pytest.approx(expected.errors.relative, rel=0.03)
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics.errors.ClosureWarning")
 def test_what_cannot_be_is_one_line():
     described, truth = robots("five_bar")
     good = log(truth, 0.12, 1)
@@ -392,6 +423,15 @@ def test_what_cannot_be_is_one_line():
     problem = ClosedUnknowns(described)
     (note,) = problem.check(even(odd, stream.names))
     assert "% of the recorded positions do not close the loops and were left out" in note
+    raw = prepare(odd, stream.names, 10.0, rests=True)
+    used = problem.unfiltered(raw).stretches
+    assert 0 < sum(map(len, used)) < sum(map(len, raw.stretches))
+    for each in used:
+        still = np.zeros_like(each.q)
+        assert np.isfinite(problem.before(each.q, still, still)).all()
+    nowhere = replace(raw, stretches=tuple(replace(x, q=x.q + 100.0) for x in raw.stretches))
+    with pytest.raises(RecordingError, match="odd: the loops do not close: check the encoder"):
+        problem.unfiltered(nowhere)
     assert [*problem.check(even(good, stream.names))] == []
     with pytest.raises(InputError, match=r"motor_efforts: .*expected none: .* has loops"):
         rd.identify(described, good, motor_efforts=True)

@@ -55,6 +55,8 @@ CHECKED = 2000
 """Number of a recording's states in which loop closure is checked first"""
 CLOSED = 0.5
 """Fraction of them in which the loops must close"""
+FEWEST = 3
+"""A stretch with no more samples than these is left out"""
 WHY_OPEN = "check the encoder zeros and the assembly mode of `home`"
 OFF_AXIS = 1e-6
 """How far the centre of mass of a link that spins freely may be off its axis, as a fraction of the
@@ -302,17 +304,22 @@ class ClosedUnknowns:
             return np.asarray(np.isfinite(self.before(q, still, still)).all(axis=1))
 
     def unfiltered(self, prepared: Prepared) -> Prepared:
-        """The motion with efforts as recorded, which are usable where the loops can be closed. A
-        filter would round the steps of Coulomb friction, which appear in the motor torques wherever
-        a passive joint changes direction."""
-        stretches = (
-            replace(
-                each.sharp,
-                tau=each.unfiltered,
-                usable=each.usable & self._closes(each.q)[:, None],
+        """The motion in which the loops can be closed, with efforts as recorded. A filter would
+        round the steps of Coulomb friction, which appear in the motor torques wherever a passive
+        joint changes direction.
+
+        Raises:
+            RecordingError: the loops can be closed nowhere.
+        """
+        stretches = []
+        for each in prepared.stretches:
+            closes = self._closes(each.q)
+            if closes.sum() > FEWEST:
+                stretches.append(replace(each.sharp, tau=each.unfiltered).rows(closes))
+        if not stretches:
+            raise RecordingError(
+                f"{prepared.source}: the loops do not close: {WHY_OPEN}", name=prepared.source
             )
-            for each in prepared.stretches
-        )
         return replace(prepared, stretches=tuple(stretches), resting=())
 
     def friction(self, samples: Samples) -> list[Floats]:
