@@ -556,9 +556,19 @@ def test_a_spring_is_no_reason_for_a_factor_and_none_hides_it():
     assert [(each.joint, each.factor) for each in found.doubts] == [("qa1", -1.0)]
 
 
+@pytest.mark.parametrize("guess", [0.0, 1.0])
 @pytest.mark.filterwarnings("ignore")
-def test_a_payload_of_a_robot_with_loops_is_found():
+def test_a_payload_of_a_robot_with_loops_is_found(guess):
+    """What the description says of it, kg, is replaced."""
     described, _ = robots("five_bar")
+    body = Inertial(guess, np.zeros(3), 0.01 * guess * np.eye(3))
+    described = replace(
+        described,
+        links=tuple(
+            replace(link, inertial=body) if link.name == "tool" else link
+            for link in described.links
+        ),
+    )
     load = Inertial(2.5, np.array([0.05, 0.02, 0.0]), np.diag([0.01, 0.02, 0.02]))
     links = [
         replace(link, inertial=load) if link.name == "tool" else link for link in described.links
