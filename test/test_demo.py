@@ -25,6 +25,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.commands.demo import command
 from robot_dynamics.app.demo import DEMOS
 from robot_dynamics.app.demo.bounds import Case, cases, track
+from robot_dynamics.app.demo.demonstration import _model
 from robot_dynamics.app.demo.managed import NEEDED, missing_packages
 from robot_dynamics.app.demo.record import read
 from robot_dynamics.app.demo.report import numbers
@@ -652,3 +653,15 @@ def test_under_a_controller_manager_the_generated_controller_tracks(tmp_path):
     for each in (feed_forward, computed):
         assert each["rms"] < alone["rms"] / GOAL
     assert Path(result["picture"]).exists()
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_runs_model_loads_and_has_the_lengths_that_it_names(name, tmp_path):
+    demo = ROBOTS[name]
+    true = rd.load(demo.description)
+    for run in demo.runs:
+        model = rd.load(_model(run, demo.description, tmp_path))
+        assert model.joint_names == true.joint_names
+        for link, factor in run.lengths.items():
+            long, known = (each.link(link).joint.tail.translation for each in (model, true))
+            assert long == pytest.approx(factor * np.asarray(known), rel=1e-12, abs=1e-12)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from ..dynamics import inputs
 from ..errors import InputError, choices, wrong
 from ..formulations import lagrange_euler
 from ..formulations.equations import TERMS
@@ -73,11 +74,13 @@ def derive(
         A `SymbolicModel`; for a mechanism with loops a `ClosedSymbolicModel`.
 
     Raises:
-        InputError: an unknown formulation, rotor model, term or kind of parameters.
+        InputError: no mechanism that can move; an unknown formulation, rotor model, term or kind of
+            parameters.
         DescriptionError, ClosureError: with loops, see `ClosedChain`.
     """
     if parameters not in PARAMETERS:
         raise wrong(InputError, "parameters", parameters, choices(PARAMETERS))
+    mechanism = inputs.robot(mechanism)
     if mechanism.loops:
         from .closed_chain import derive as derive_closed
 

@@ -177,7 +177,8 @@ def _model(run: Run, description: str, scratch: Path) -> str:
     robot = yaml.safe_load(find(description).read_text())
     for link in robot["links"]:
         if link["name"] in run.lengths:
-            link["a"] *= run.lengths[link["name"]]
+            # a number, or an expression in the description's symbols
+            link["a"] = f"({link['a']}) * {run.lengths[link['name']]!r}"
     file = scratch / "model.yaml"
     file.write_text(yaml.safe_dump(robot))
     return str(file)
