@@ -665,3 +665,19 @@ def test_every_runs_model_loads_and_has_the_lengths_that_it_names(name, tmp_path
         for link, factor in run.lengths.items():
             long, known = (each.link(link).joint.tail.translation for each in (model, true))
             assert long == pytest.approx(factor * np.asarray(known), rel=1e-12, abs=1e-12)
+
+
+def test_the_labels_of_many_runs_stay_apart_and_beside_the_axes():
+    from robot_dynamics.app.plots import LABEL, _label_rms, figure
+
+    errors = [1.0, 0.02, 0.019, 0.0188, *np.geomspace(1e-3, 9e-4, 6)]
+    row = LABEL * (len(errors) + 2)
+    _, axes = figure(1, 1, width=4.0, height=row)
+    axes[0, 0].set_yscale("log")
+    axes[0, 0].set_ylim(9e-5, 2.0)
+    _label_rms(axes[0, 0], errors, LABEL / row)
+    heights = np.array([text.xy[1] for text in axes[0, 0].texts])
+    assert len(heights) == len(errors)
+    assert (np.diff(heights) < -0.999 * LABEL / row).all()
+    assert heights.min() >= 0.0
+    assert heights.max() <= 1.0

@@ -27,6 +27,8 @@ COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 ORANGE, BLUE = COLOURS[:2]
 DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (2, 1)))
 """Line styles, which distinguish runs without colours"""
+LABEL = 0.23
+"""inches: the distance of labels below one another"""
 
 STYLE: dict[Any, Any] = {
     "font.size": 9.0,
@@ -176,8 +178,8 @@ def tracking(
         desired: (t, n) positions at the first track's times.
         tracks: the runs; the first one is the reference.
     """
-    n = len(joints)
-    drawing, axes = figure(n, 3, width=12.0, height=1.3 + 1.75 * n, sharex=True)
+    n, row = len(joints), max(1.75, LABEL * (len(tracks) + 2))
+    drawing, axes = figure(n, 3, width=12.0, height=1.3 + row * n, sharex=True)
     for j, (joint, unit) in enumerate(zip(joints, units, strict=True)):
         position, error, torque = axes[j]
         for k, track in enumerate(tracks):
@@ -195,7 +197,7 @@ def tracking(
         position.plot(tracks[0].time, desired[:, j], color=BLACK, lw=1.0, ls=(0, (1, 1.5)))
         best = min(track.rms[j] for track in tracks)
         error.set_ylim(best / 10, 2 * max(track.peak[j] for track in tracks))
-        _label_rms(error, [track.rms[j] for track in tracks])
+        _label_rms(error, [track.rms[j] for track in tracks], LABEL / row)
         position.set_ylabel(f"{joint}  ({unit})", fontweight="bold")
         error.set_ylabel(unit)
         torque.set_ylabel("N·m" if unit == "rad" else "N")
@@ -217,13 +219,18 @@ def _entitle(drawing: Any, title: str, subtitle: str) -> None:
     drawing.text(0.01, 1 - 0.36 / drawing.get_figheight(), subtitle, color=GREY, va="top")
 
 
-def _label_rms(axes: Any, errors: Sequence[float]) -> None:
-    """Label each RMS line, to its right, with its ratio to the first one, without overlaps."""
-    gap = 0.13  # of the height of the axes
+def _label_rms(axes: Any, errors: Sequence[float], gap: float) -> None:
+    """Label each RMS line, to its right, with its ratio to the first one, without overlaps, at
+    least a gap, of the height of the axes, below one another."""
     low, high = np.log(axes.get_ylim())
-    height = float("inf")
-    for k in sorted(range(len(errors)), key=lambda k: -errors[k]):
-        height = min((np.log(errors[k]) - low) / (high - low), height - gap)
+    order = sorted(range(len(errors)), key=lambda k: -errors[k])
+    heights, above = [], float("inf")
+    for k in order:
+        above = min((np.log(errors[k]) - low) / (high - low), above - gap)
+        heights.append(above)
+    for i in reversed(range(len(order))):  # not below the axes
+        heights[i] = max(heights[i], 0.0 if i == len(order) - 1 else heights[i + 1] + gap)
+    for k, height in zip(order, heights, strict=True):
         axes.annotate(
             f"÷ {errors[0] / errors[k]:,.0f}" if k else "RMS",
             (1.01, height),
