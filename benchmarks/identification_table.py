@@ -15,7 +15,8 @@ filter of 10 Hz, the same for all; simulated motion by states and torques withou
 squares" and "FIGAROH" are told which filter of 5 to 50 Hz will judge best, as nobody is; "ours"
 finds its own. The last columns say what has to hold: no joint worse than 1.1 of least squares, the
 mean at most 0.95 of it, and no joint worse than the description. `--turned` lets each recording
-judge once: what one split says of a method is often chance. `--masses 0.001` describes every body
+judge once, and prints each robot's mean over these splits: what one of them says of a method is
+often chance. `--masses 0.001` describes every body
 as that many times as heavy, as placeholders are; least squares does not read masses.
 """
 
@@ -35,6 +36,7 @@ from identification_methods import Case, best_least_squares, described, figaroh,
 from simulated_logs import LOGS, make
 from timing import parser
 
+METHODS = ("described", "least squares", "FIGAROH", "ours")
 WORST = 1.1
 MEAN = 0.95
 EXACT = 0.002
@@ -58,7 +60,7 @@ def run(case: Case, with_figaroh: bool = True) -> dict[str, Any]:
     try:
         model, result = ours(case)
         found["ours"] = _percent(case, model)
-        found["ours' cutoffs"] = {k: str(v) for k, v in result.cutoffs.items()}
+        found["ours' cutoffs"] = dict(result.cutoffs)
         found["warnings"] = list(result.warnings)
     except Exception as error:  # noqa: BLE001  so are ours
         found["ours"] = f"{type(error).__name__}: {str(error)[:120]}"
@@ -83,6 +85,17 @@ def verdict(found: dict[str, Any]) -> dict[str, Any]:
     return {"worst": worst, "mean": mean, "harm": harm, "passes": passes}
 
 
+def over_splits(name: str, splits: list[dict[str, Any]]) -> dict[str, Any]:
+    """The mean errors of one robot over splits of its recordings, each method's own."""
+    found: dict[str, Any] = {"name": f"{name}, mean over {len(splits)} splits"}
+    for label in METHODS:
+        of = [each[label] for each in splits if label in each]
+        whole = all(isinstance(each, list) for each in of)
+        if of:
+            found[label] = np.mean(of, axis=0).tolist() if whole else "failed on a split"
+    return found
+
+
 def _percent(case: Case, model: Any) -> list[float]:
     return [100 * float(x) for x in case.errors(model)]
 
@@ -98,15 +111,19 @@ def _row(label: str, values: Any) -> str:
 def show(found: dict[str, Any]) -> None:
     """One case, a line for each method."""
     held = verdict(found)
-    print(f"{found['name']}  (least squares at {found['cutoff']:g} Hz)")
-    for label in ("described", "least squares", "FIGAROH", "ours"):
+    at = f"  (least squares at {found['cutoff']:g} Hz)" if "cutoff" in found else ""
+    print(found["name"] + at)
+    for label in METHODS:
         if label in found:
             print(_row(label, found[label]))
+    cutoffs = ", ".join(
+        "none" if x is None else f"{x:.3g}" for x in found.get("ours' cutoffs", {}).values()
+    )
     print(
         f"  {'':14} worst {held['worst']:.2f}, mean {held['mean']:.2f} of least squares"
         f"{', WORSE THAN DESCRIBED' if held['harm'] else ''}: "
-        f"{'holds' if held['passes'] else 'FAILS'}; {found['seconds']:.1f} s; cut-offs "
-        + (", ".join(found.get("ours' cutoffs", {}).values()) or "-"),
+        f"{'holds' if held['passes'] else 'FAILS'}"
+        + (f"; {found['seconds']:.1f} s; cut-offs {cutoffs or '-'}" if "seconds" in found else ""),
         flush=True,
     )
 
@@ -141,12 +158,18 @@ def main() -> None:
         if options.simulated is not None:
             for number in options.simulated or range(1, len(LOGS) + 1):
                 cases += make(Path(folder) / str(number), number, (LOGS[number - 1],))
-        for case in cases:
-            if not case.judging:
+        splits: dict[str, list[dict[str, Any]]] = {}
+        for k, case in enumerate(cases):
+            robot = case.name.split(", judged by")[0]
+            if case.judging:
+                results.append(run(case, not options.without_figaroh))
+                show(results[-1])
+                splits.setdefault(robot, []).append(results[-1])
+            else:
                 print(f"{case.name}: what judges is too short, left out")
-                continue
-            results.append(run(case, not options.without_figaroh))
-            show(results[-1])
+            following = cases[k + 1].name if k + 1 < len(cases) else ""
+            if len(splits.get(robot, ())) > 1 and not following.startswith(robot):
+                show(over_splits(robot, splits[robot]))
     verdicts = [verdict(each) for each in results]
     held = sum(each["passes"] for each in verdicts)
     print(f"{held} of {len(results)} hold")

@@ -126,7 +126,6 @@ class ClosedChain:
         geometry = LoopGeometry.of(mechanism, self._free_platform)
         parts = Subsystems.of(geometry, *options.of_equations)
         self.sensed = sensed
-        self._freed: ClosedChain | None = None
         self.condition_limit = options.condition_limit
         self.described_closer = described
         """The closer with the platform on the leg that carries it in the description"""
@@ -160,6 +159,9 @@ class ClosedChain:
         self._regressor: Companion[ClosedChain, RegressorKernel] = Companion(
             lambda chain: RegressorKernel(chain.tree, chain.mechanism, options),
             lambda kernel, chain: kernel.over(chain.tree),
+        )
+        self._freed: Companion[ClosedChain, ClosedChain] = Companion(
+            ClosedChain._with_free_platform, lambda freed, chain: freed.over(chain.mechanism)
         )
 
     # --- pickling and copying: kernels are rebuilt, or shared if they never change -----------
@@ -706,19 +708,15 @@ class ClosedChain:
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         with self.lock:
             state = self.closer.state(self.configuration(q))
-            return self._with_all_closures()._forces(state, qd, qdd, wrenches or {})
+            freed = self if self._free_platform else self._freed.of(self)
+            return freed._forces(state, qd, qdd, wrenches or {})
 
-    def _with_all_closures(self) -> ClosedChain:
+    def _with_free_platform(self) -> ClosedChain:
         """The same robot with a free platform, so that all joints of the platform are closures."""
-        if self._free_platform:
-            return self
-        if self._freed is None:
-            self._freed = ClosedChain.__new__(ClosedChain)
-            self._freed._options, self._freed._free_platform = self._options, True
-            self._freed._start(self.mechanism, self.described_closer)
-        elif self._freed.mechanism is not self.mechanism:
-            self._freed.update(self.mechanism)
-        return self._freed
+        freed = ClosedChain.__new__(ClosedChain)
+        freed._options, freed._free_platform = self._options, True
+        freed._start(self.mechanism, self.described_closer)
+        return freed
 
     def _forces(
         self, state: KinematicState, qd: Floats, qdd: Floats, wrenches: Mapping[str, Floats]
@@ -771,6 +769,7 @@ class ClosedChain:
             # in one assignment, as other threads may be computing torques
             self._continuation.kernels = kernels
             self._tree, self._regressor = self._tree.after(), self._regressor.after()
+            self._freed = self._freed.after()
 
     def over(self, mechanism: Mechanism) -> ClosedChain:
         """Itself after `update`."""
