@@ -282,9 +282,11 @@ class LeastSquares:
 
 
 def best_least_squares(case: Case) -> tuple[Model, float]:
-    """That of `CUTOFFS` which judges best, and the cut-off."""
+    """That of `CUTOFFS`, or of a slow recording's own, which judges best, and the cut-off."""
     slowest = max(each.period for each in case.stretches)
     usable = [cutoff for cutoff in CUTOFFS if cutoff < 0.45 / slowest]
+    # a slow recording has octaves below its rate, and no filter at all
+    usable = usable or [*(0.4 / slowest / 2**k for k in range(3)), np.inf]
     models = [(LeastSquares(case, cutoff), cutoff) for cutoff in usable]
     return min(models, key=lambda each: float(np.nanmean(case.errors(each[0]))))
 

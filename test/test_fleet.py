@@ -524,6 +524,17 @@ def test_joints_that_most_of_the_motion_has_are_fitted_to(arm, truth):
     assert arm.joint_names[0] in said
 
 
+def test_recordings_that_are_left_out_for_the_same_reason_share_a_line(arm, truth):
+    whole = recording(truth, 6.0, 100.0, noise=0.02)
+    short = [recording(truth, 1.0 + k / 10, 100.0, seed=k, noise=0.02) for k in range(1, 5)]
+    lacking = replace(whole, streams=(whole.streams[0].of(arm.joint_names[1:]),), source="fewer")
+    lines = identify(arm, [*short, whole, lacking]).warnings
+    one, other = sorted(words for words in lines if words.startswith("left out"))
+    assert one.startswith("left out: fewer: ")
+    assert other.startswith("left out: simulated 1: too short: 1.09 s")
+    assert other.endswith("; likewise 3 more: simulated 2, simulated 3, simulated 4")
+
+
 def test_a_sum_does_not_depend_on_the_order():
     rng = np.random.default_rng(0)
     terms = [Term(rng.normal(size=(3, 4)) * 10.0 ** rng.integers(-9, 9), k / 7) for k in range(60)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -232,7 +233,7 @@ def _identified(run: _Run[F, I]) -> I:
         *more.suspect,
         *stays(kept, first.errors, sure),
         *contacts.words(outcome.contacts),
-        *run.passes.left_out,
+        *run.passes.left_out(),
         *filters.values(),
         *more.untold,
         *large(outcome.errors, [*explained, *filters], outcome.usual),
@@ -705,7 +706,8 @@ class _Passes:
 
     def __init__(self, fleet: Fleet, progress: Callable[[str], None]):
         self._fleet, self.progress = fleet, progress
-        self.left_out: list[str] = []
+        self._left_out: dict[str, dict[str, str]] = {}
+        """By reason, the errors of the recordings that could not be used, and their names"""
 
     def over(
         self,
@@ -734,7 +736,19 @@ class _Passes:
                 self.progress(f"{doing}: {done} of {len(indices)}, {name_of(sources[index])}")
         if needed and faults and len(faults) == len(indices):
             raise faults[min(faults)]
-        self.left_out += [f"left out: {faults[index]}" for index in sorted(faults)]
+        for index in sorted(faults):
+            name, fault = name_of(sources[index]), faults[index]
+            # the same reason, of whichever recording and with whichever numbers
+            reason = re.sub(r"\d+", "", str(fault).removeprefix(name).split(" (")[0])
+            self._left_out.setdefault(reason, {}).setdefault(str(fault), name)
+
+    def left_out(self) -> Iterator[str]:
+        """A line for each reason to leave out recordings: the first one's error, and the names of
+        the others."""
+        for faults in self._left_out.values():
+            (first, *_), (_, *names) = faults, faults.values()
+            more = f"; likewise {len(names)} more: {', '.join(names)}" if names else ""
+            yield f"left out: {first}{more}"
 
 
 @dataclass(frozen=True, eq=False)
