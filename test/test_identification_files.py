@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -146,6 +147,9 @@ def test_numbers_are_the_same_with_and_without_msgspec(tmp_path, monkeypatch, en
         ("Timestamp_us,a/position\n500000,2\n600000,3\n", [0.5, 0.6]),
         ("__time_ns,a/position\n500000000,2\n600000000,3\n", [0.5, 0.6]),
         ("time_s,a/position\n0.5,2\n0.6,3\n", [0.5, 0.6]),
+        ("sep=;\ntime;a/position\n0,5;2,25\n0,6;3\n", [0.5, 0.6]),  # for a spreadsheet
+        ("Time (ms),a/Position (rad)\n500,2\n600,3\n", [0.5, 0.6]),
+        ("time_ms [ms],a/position[m],a/position [old]\n500,2,1\n600,3,1\n", [0.5, 0.6]),
         ("time,a/position\n0.5,2\n0.6,3\n0.7", [0.5, 0.6]),  # the writer was stopped
     ],
 )
@@ -159,10 +163,24 @@ def test_tables_as_loggers_write_them(tmp_path, text, time):
         assert stream.position[0, 0] == 2.25
 
 
+def test_units_in_the_names_of_columns_are_converted(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "time,a/position [°],a/velocity (deg/s),a/effort [Nm],b/position [mm]\n0,180,90,2,5"
+    )
+    (stream,) = read(path).streams
+    assert stream.position == pytest.approx(np.array([[math.pi, 0.005]]))
+    assert stream.velocity[0, 0] == pytest.approx(math.pi / 2)
+    assert stream.effort[0, 0] == 2.0
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "no time column"),
+        ("time,a/position,a/effort [A]\n1,2,3", r"a/effort \[A\]: unit: found 'A', expected n·m"),
+        ("time (UTC),a/position\n1,2", r"time \(UTC\): unit: found 'UTC', expected s, ms"),
+        ("time,a/position[0]\n1,2", r"no column ends in .*; found time, a/position\[0\]"),
         ("time,a/position\n0,2\n10,2\n20,3", "time: increases by 10 per row, expected"),
         ("time_ms,a/position\n0,2\n1e7,2\n2e7,3", "time_ms: increases by 1e.04"),
         ("time;a/position\n1;2\n1;1.000,5", "row 3: a/position: found '1.000,5'"),

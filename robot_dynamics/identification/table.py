@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 import re
 import warnings
 from pathlib import Path
@@ -14,17 +15,30 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from ..description.files import column_name
-from ..errors import RecordingError, listed
+from ..errors import RecordingError, listed, wrong
 from .recording import Floats, Recording, Stream
 
 TIMES = ("time", "__time", "timestamp")
 UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
 """s, by the end of the time column's name"""
+UNIT = re.compile(r"(.*?) *[(\[]([^()\[\]]*[^()\[\]\d][^()\[\]]*)[)\]]")
+"""A column's name and its unit in brackets, which is not an index"""
+ANGLES = {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180}
+LENGTHS = {"m": 1.0, "mm": 1e-3}
+FACTORS = {
+    "time": {end[1:]: unit for end, unit in UNITS.items() if end},
+    "position": {**ANGLES, **LENGTHS},
+    "velocity": {f"{unit}/s": factor for unit, factor in {**ANGLES, **LENGTHS}.items()},
+    "effort": dict.fromkeys(("n·m", "n*m", "n m", "nm", "n"), 1.0),
+}
+"""By the end of a column's name: the factor to SI units of each unit in lower case"""
 LONGEST_LINE = 2**24
 """Bytes; a line of 200,000 columns takes a third of this"""
 SLOWEST = 1.0
 """s between messages; slower recordings have stamps in another unit, or do not show the motion"""
 FIELDS = ("position", "velocity", "effort")
+SEPARATOR = "sep="
+"""The beginning of a first line that tells a spreadsheet what separates the columns"""
 
 
 def column(joint: str, field: str) -> str:
@@ -45,6 +59,7 @@ def read(path: Path) -> Recording:
     It must have a column for the time in s (or in the unit of its name: `time_ms`, `time_us`,
     `time_ns`), and columns whose names end in JOINT/position, JOINT/velocity and JOINT/effort (rad
     or m, rad/s or m/s, N·m or N), after any prefix. JOINT is percent-encoded as in URLs (%2F is /).
+    Names may be followed by a unit in brackets, such as `elbow/position [deg]`.
     Empty cells are missing values. A row with only some of the joints is a message of these joints.
     If the columns are separated by semicolons or tabs, numbers may have decimal commas.
 
@@ -54,7 +69,7 @@ def read(path: Path) -> Recording:
     try:
         _check_lines(path)
         with path.open(newline="", encoding="utf-8-sig") as file:
-            while (first := file.readline()).startswith("#"):
+            while (first := file.readline()).startswith(("#", SEPARATOR)):
                 pass
             delimiter = max(",;\t", key=first.count)
             cells = next(csv.reader([first], delimiter=delimiter), [])
@@ -78,8 +93,8 @@ def read(path: Path) -> Recording:
     place = {joint: k for k, joint in enumerate(joints)}
     shape = (len(values), len(joints))
     fields = {field: np.full(shape, np.nan) for field in FIELDS}
-    for (joint, field), column in columns.items():
-        fields[field][:, place[joint]] = values[:, column]
+    for (joint, field), (column, factor) in columns.items():
+        fields[field][:, place[joint]] = factor * values[:, column]
     whole = Stream(joints, stamps, *(fields[field] for field in FIELDS)).rows(np.isfinite(stamps))
     # PlotJuggler leaves cells empty in rows that come from another publisher's message
     given = np.isfinite(whole.position) | np.isfinite(whole.effort)
@@ -146,9 +161,9 @@ def _check_stamps(stamps: Floats, name: str, source: str) -> None:
 
 def _columns(
     header: list[str], source: str
-) -> tuple[tuple[int, float], dict[tuple[str, str], int]]:
-    """((the index of the time column, its unit in s), the index of each joint's and field's
-    column)."""
+) -> tuple[tuple[int, float], dict[tuple[str, str], tuple[int, float]]]:
+    """((the index of the time column, its unit in s), the index of each joint's and field's column
+    and its factor to SI units)."""
     if _is_numbers(header):
         raise RecordingError(
             f"{source}: no header: its first row contains numbers; expected column names: time, "
@@ -156,25 +171,41 @@ def _columns(
             name=source,
         )
     known = {name + end: unit for name in TIMES for end, unit in UNITS.items()}
-    times = [(k, known[name.lower()]) for k, name in enumerate(header) if name.lower() in known]
+    times: list[tuple[int, float]] = []
+    columns: dict[tuple[str, str], tuple[int, float]] = {}
+    odd: dict[tuple[str, str], RecordingError] = {}
+    for k, whole in enumerate(header):
+        found = UNIT.fullmatch(whole)
+        name, unit = found.groups() if found else (whole, None)
+        parts = [part for part in map(str.strip, name.split("/")) if part]
+        if name.lower() in known:
+            key = ("", "time")
+        elif len(parts) >= 2 and parts[-1].lower() in FIELDS:
+            key = (unquote(parts[-2]), parts[-1].lower())
+        else:
+            continue
+        factor = 1.0 if unit is None else FACTORS[key[1]].get(unit.strip().lower())
+        if factor is None:
+            odd[key] = _unknown_unit(str(unit), key[1], f"{source}: {whole}")
+        elif key[1] == "time":
+            times.append((k, known[name.lower()] if unit is None else factor))
+        elif key in columns:
+            raise RecordingError(
+                f"{source}: two columns for {'/'.join(key)}: {header[columns[key][0]]!r} and "
+                f"{whole!r}; keep one",
+                name=source,
+            )
+        else:
+            columns[key] = k, factor
+    for key, error in odd.items():
+        if not (times if key[1] == "time" else key in columns):
+            raise error
     if not times:
         raise RecordingError(
-            f"{source}: no time column: expected one called {', '.join(TIMES)}, in s "
-            "(or time_ms, time_us, time_ns)",
+            f"{source}: no time column: found {listed(header)}; expected one called "
+            f"{', '.join(TIMES)}, in s (or time_ms, time_us, time_ns)",
             name=source,
         )
-    columns: dict[tuple[str, str], int] = {}
-    for k, name in enumerate(header):
-        parts = [part for part in map(str.strip, name.split("/")) if part]
-        if len(parts) >= 2 and parts[-1] in FIELDS:
-            key = (unquote(parts[-2]), parts[-1])
-            if key in columns:
-                raise RecordingError(
-                    f"{source}: two columns for {'/'.join(key)}: {header[columns[key]]!r} and "
-                    f"{name!r}; keep one",
-                    name=source,
-                )
-            columns[key] = k
     if not any(field == "position" for _, field in columns):
         raise RecordingError(
             f"{source}: no column ends in JOINT/position (nor JOINT/velocity, JOINT/effort); found "
@@ -182,6 +213,12 @@ def _columns(
             name=source,
         )
     return times[0], columns
+
+
+def _unknown_unit(unit: str, field: str, column: str) -> RecordingError:
+    more = "; --effort-scale converts others" if field == "effort" else ""
+    expected = ", ".join(FACTORS[field])
+    return wrong(RecordingError, f"{column}: unit", unit, f"{expected}{more}")
 
 
 def _is_numbers(cells: list[str]) -> bool:
