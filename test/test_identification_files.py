@@ -980,6 +980,41 @@ def test_states_of_one_tick_are_spread_until_the_next(stamps, spread):
     assert left == len(stamps) - len(spread)
 
 
+@pytest.mark.parametrize("unit", [1.0, 57.3])
+@pytest.mark.parametrize(
+    ("shaken", "holes"),
+    [(0.0, "a fifth, anywhere"), (0.0, "20 of every 170"), (4e-4, "20 of every 170")],
+)
+def test_velocities_tell_of_missing_messages_that_the_stamps_do_not_show(shaken, holes, unit):
+    """The stamps of a logger that counts messages instead of reading a clock."""
+    rng = np.random.default_rng(0)
+    times = np.arange(7000) * 2e-3
+    kept = times[rng.random(7000) > 0.2 if holes.startswith("a") else np.arange(7000) % 170 < 150]
+    rate = np.array([2.0, 5.0])
+    q, qd = np.sin(np.outer(kept, rate)), unit * rate * np.cos(np.outer(kept, rate))
+    stamps = 2e-3 * np.arange(len(kept)) + rng.uniform(-shaken, shaken, len(kept))
+    notes: list[str] = []
+    ((time, even),) = even_stretches(Stream(("a", "b"), stamps, q, qd, q), notes)
+    right = np.sin(np.outer(time - time[0], rate))
+    # velocities in another unit tell how many are missing, but the stamps how much time
+    if not shaken or unit == 1.0:
+        np.testing.assert_allclose(even.position, right, atol=2e-3)
+        assert f"as if {np.ptp(kept) - np.ptp(stamps):.2g}"[:-1] in notes[-1]
+
+
+def test_a_jump_of_one_joint_is_no_missing_time():
+    """The other joint's position does not move on."""
+    time = np.arange(1000) * 2e-3
+    q = np.sin(np.outer(time, [2.0, 5.0]))
+    q[500:, 0] += 0.05
+    qd = np.cos(np.outer(time, [2.0, 5.0])) * [2.0, 5.0]
+    notes: list[str] = []
+    ((grid, even),) = even_stretches(Stream(("a", "b"), time, q, qd, q), notes)
+    np.testing.assert_allclose(grid, time, atol=1e-9)
+    np.testing.assert_allclose(even.position, q, atol=1e-9)
+    assert not notes
+
+
 @pytest.mark.parametrize(("way", "jump"), [(0.0, 0.0), (-1e-4, 0.0), (1e-18, 1e-3)])
 def test_noisy_velocities_at_rest_tell_no_time(way, jump):
     """Positions that do not change, or against the velocities, or next to nothing but once."""

@@ -29,6 +29,13 @@ COARSE = 0.01
 which the clock is coarse"""
 SLOW = 0.05
 """Fraction of the largest speed, below which velocities do not tell the time between messages"""
+HOLE = 0.1
+"""s: longest gap that only the velocities tell and that is interpolated: positions and velocities
+are known at both of its ends"""
+ASTRAY = 0.5
+"""Part of a step that may be in another direction than the velocities, if it tells the time"""
+OFF = 0.1
+"""Relative difference of two periods that contradict each other"""
 TELLING = 0.6
 """Ratio of the positions' roughness with even timing to that with the stamps, below which even
 timing is used"""
@@ -58,13 +65,18 @@ def even_stretches(
             smooth = without_jumps(_without_held(in_order, notes), turning, notes)
             pieces += _between_gaps(smooth, notes)
     found = [_evened(piece) for piece in pieces if len(piece.time) > 3]
-    if off := [jitter for _, _, jitter in found if jitter > 0]:
+    if off := [jitter for _, _, jitter, longer in found if jitter > 0 and not longer]:
         where = f" in {len(off)} stretches" if len(off) > 1 else ""
         notes.append(
             f"stamps are off by up to {1e3 * max(off):.3g} ms{where}: the positions are smoother "
             "if evenly sampled, so even timing was assumed"
         )
-    return [(grid, stream) for grid, stream, _ in found]
+    if (missing := sum(longer for *_, longer in found)) > 0:
+        notes.append(
+            f"the positions move on as if {missing:.3g} s were missing between messages whose "
+            "stamps do not show it, and the velocities agree: this time was added"
+        )
+    return [(grid, stream) for grid, stream, *_ in found]
 
 
 def _without_nan(stream: Stream, notes: list[str]) -> Stream:
@@ -181,62 +193,94 @@ def _between_gaps(stream: Stream, notes: list[str]) -> list[Stream]:
     return _parts(stream, cuts)
 
 
-def _evened(stream: Stream) -> tuple[Floats, Stream, float]:
-    """(time, stream) of the stretch on an even grid at its own rate, and by how much (s) its stamps
-    were off; 0: they were used.
+def _evened(stream: Stream) -> tuple[Floats, Stream, float, float]:
+    """(time, stream) of the stretch on an even grid at its own rate, by how much (s) its stamps
+    were off (0: they were used), and how much longer (s) it is than they say.
 
     A stamp says when a message was sent, but the values may nevertheless have been sampled evenly.
     Of the stamps and up to three even timings that fit them, with and without gaps for lost
     messages, the one with the smoothest positions is used; the stamps, unless an even timing is
-    clearly smoother.
+    clearly smoother. Stamps that only count the messages are even, whether or not some were lost.
     """
     time = stream.time
     period = float(np.median(np.diff(time)))
     even = [np.linspace(time[0], time[-1], len(time))]
-    if np.abs(even[0] - time).max() < EVEN * period:
-        return even[0], replace(stream, time=even[0]), 0.0
+    exact = bool(np.abs(even[0] - time).max() < EVEN * period)
+    told, usual = _periods_by_rates(stream)
     # leave gaps for missing messages
-    for steps in (np.maximum(1, np.round(np.diff(time) / period)), _periods_by_rates(stream)):
-        if (steps > 1).any():
-            places = np.r_[0.0, np.cumsum(steps)]
-            even.append(np.polyval(np.polyfit(places, time, 1), places))
+    if not exact:
+        for steps in (np.maximum(1, np.round(np.diff(time) / period)), told):
+            if (steps > 1).any():
+                even.append(_timed(steps, time, usual))
+    elif (told > 1).any():
+        even.append(time[0] + period * np.r_[0.0, np.cumsum(told)])
+    else:
+        return even[0], replace(stream, time=even[0]), 0.0, 0.0
     roughness = [_roughness(each, stream.position) for each in (time, *even)]
-    best, jitter = int(np.argmin(roughness)), 0.0
+    best, jitter, longer = int(np.argmin(roughness)), 0.0, 0.0
     if best and roughness[best] < TELLING * roughness[0]:
         jitter = float(np.abs(even[best - 1] - time).max())
+        longer = float(np.ptp(even[best - 1]) - np.ptp(time))
+        longer = longer if longer > GAP * period else 0.0
         time = even[best - 1]
     steps = np.diff(time)
     usual = steps[steps < 1.5 * np.median(steps)].mean()
     grid = np.linspace(time[0], time[-1], 1 + round((time[-1] - time[0]) / usual))
     if len(grid) == len(time) and np.abs(grid - time).max() < EVEN * period:
-        return grid, replace(stream, time=grid), jitter
-    return grid, _resampled(stream, time, grid), jitter
+        return grid, replace(stream, time=grid), jitter, longer
+    return grid, _resampled(stream, time, grid), jitter, longer
 
 
-def _periods_by_rates(stream: Stream) -> Floats:
-    """(k - 1,): the numbers of periods between messages by the velocities, Δq · q̇ / q̇².
+def _timed(steps: Floats, time: Floats, usual: float) -> Floats:
+    """(k,): even times with these numbers of periods (k - 1,) between messages.
+
+    They fit the stamps, unless the velocities contradict the period of the fit but not the mean
+    time between stamps: these count the messages, whether or not some were lost.
+
+    Args:
+        steps: the numbers of periods.
+        time: (k,) the stamps.
+        usual: s, the period by the velocities; NaN: they do not tell.
+    """
+    places = np.r_[0.0, np.cumsum(steps)]
+    slope, begin = np.polyfit(places, time, 1)
+    mean = (time[-1] - time[0]) / len(steps)
+    if abs(slope - usual) > OFF * usual > abs(mean - usual):
+        return np.asarray(time[0] + mean * places)
+    return np.asarray(begin + slope * places)
+
+
+def _periods_by_rates(stream: Stream) -> tuple[Floats, float]:
+    """(k - 1,): the numbers of periods between messages by the velocities, Δq · q̇ / q̇², and the
+    period (s) by the velocities; NaN: they do not tell.
 
     Where the robot is too slow for that, as many messages are missing as the stamps say in total.
     """
     stamps = np.diff(stream.time)
-    told = np.isfinite(stream.velocity).all(axis=0)
-    rates = (stream.velocity[1:, told] + stream.velocity[:-1, told]) / 2
+    given = np.isfinite(stream.velocity).all(axis=0)
+    rates = (stream.velocity[1:, given] + stream.velocity[:-1, given]) / 2
     square = (rates**2).sum(axis=1)
     moving = square > SLOW**2 * square.max(initial=0.0)
     steps = np.ones(len(stamps))
     if not moving.any():
-        return steps
-    way = (np.diff(stream.position[:, told], axis=0) * rates).sum(axis=1)
+        return steps, np.nan
+    moved = np.diff(stream.position[:, given], axis=0)
+    way = (moved * rates).sum(axis=1)
     passed = way[moving] / square[moving]
     usual = float(np.median(passed))
     if usual <= 0:  # coarse positions, which the velocities do not explain
-        return steps
-    steps[moving] = np.clip(np.round(passed / usual), 1, np.ceil(GAP))
+        return steps, np.nan
+    # a step that the velocities do not explain is none through time
+    astray = ((moved[moving] - passed[:, None] * rates[moving]) ** 2).sum(axis=1)
+    along = astray < ASTRAY**2 * (moved[moving] ** 2).sum(axis=1)
+    most = max(np.ceil(GAP), np.floor(HOLE / np.median(stamps)))
+    periods = np.round(passed / usual)
+    steps[moving] = np.where(along & (periods <= most), np.maximum(1, periods), 1)
     period = stamps[moving].sum() / steps[moving].sum()
     for begin, end in runs(~moving):
         missing = max(0, round(stamps[begin:end].sum() / period) - (end - begin))
         steps[begin + np.argmax(stamps[begin:end])] += missing
-    return steps
+    return steps, usual
 
 
 def _roughness(time: Floats, position: Floats) -> float:
