@@ -184,7 +184,8 @@ def test_units_in_the_names_of_columns_are_converted(tmp_path):
         ("time,a/position\n0,2\n10,2\n20,3", "time: increases by 10 per row, expected"),
         ("time_ms,a/position\n0,2\n1e7,2\n2e7,3", "time_ms: increases by 1e.04"),
         ("time;a/position\n1;2\n1;1.000,5", "row 3: a/position: found '1.000,5'"),
-        ("x,a/position\n1,2", "no time column"),
+        ("x,a/position\n1,2", "no time column: found x, a/position; expected one called time"),
+        ("time|a/position\n1|2", "found time|a/position; .* by commas, semicolons or tabs"),
         ("time,b\n1,2", "no column ends in .*; found time, b; expected"),
         ("1,2.5\n1,2", "no header"),
         ("-0.1 1e-3\t2\n1 2", "no header"),
@@ -260,8 +261,11 @@ def test_what_a_recording_is_is_told_from_its_name_and_place(tmp_path, truth, mo
         ("none", "no such recording"),
         (".", "not a rosbag2 folder: it has no metadata.yaml"),
         ("a.bin", "a.bin: the file's ending: found '.bin', expected .db3, .mcap or .csv"),
+        ("a.csv.gz", "rosbag2 folder; unpack it first"),
+        ("a.bag", "rosbag2 folder; rosbags-convert --src a.bag --dst a makes one"),
     ):
-        (tmp_path / "a.bin").touch()
+        if name.startswith("a."):
+            (tmp_path / name).touch()
         with pytest.raises(RecordingError, match=re.escape(words)):
             read(tmp_path / name)
 

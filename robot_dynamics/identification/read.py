@@ -13,6 +13,8 @@ from .recording import Recording
 
 Source = str | os.PathLike[str] | Recording
 """A recording, or the path of one"""
+PACKED = (".gz", ".zst", ".zstd", ".xz", ".bz2", ".zip", ".7z")
+"""Endings of compressed files"""
 
 
 def as_list(sources: Source | Sequence[Source]) -> list[Source]:
@@ -87,9 +89,9 @@ def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:
         case ".csv" | ".tsv" | ".txt":
             return table.read(path)
         case suffix:
-            raise wrong(
-                RecordingError,
-                f"{path.name}: the file's ending",
-                suffix,
-                ".db3, .mcap or .csv, or a rosbag2 folder",
-            )
+            expected = ".db3, .mcap or .csv, or a rosbag2 folder"
+            if suffix in PACKED:
+                expected += "; unpack it first"
+            elif suffix == ".bag":
+                expected += f"; rosbags-convert --src {path.name} --dst {path.stem} makes one"
+            raise wrong(RecordingError, f"{path.name}: the file's ending", suffix, expected)

@@ -201,9 +201,10 @@ def _columns(
         if not (times if key[1] == "time" else key in columns):
             raise error
     if not times:
+        apart = "; columns are separated by commas, semicolons or tabs" if len(header) == 1 else ""
         raise RecordingError(
             f"{source}: no time column: found {listed(header)}; expected one called "
-            f"{', '.join(TIMES)}, in s (or time_ms, time_us, time_ns)",
+            f"{', '.join(TIMES)}, in s (or time_ms, time_us, time_ns){apart}",
             name=source,
         )
     if not any(field == "position" for _, field in columns):
