@@ -183,6 +183,22 @@ def test_out_of_reach_is_said_and_the_next_state_is_solved_all_the_same():
     assert chain.forward_kinematics(chain.home.q_a).q_r == pytest.approx(before, abs=CLOSED)
 
 
+@pytest.mark.parametrize("to", [[0, 0, 0], [3.07, 5.17, 0.98]])
+def test_the_end_of_a_path_is_named_as_a_fraction_of_the_whole(to):
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
+    home = chain.home.q_a
+    with pytest.raises(ClosureError) as error:
+        chain.forward_kinematics(to)
+    share, condition = re.search(
+        r"ends after ([\d.]+) % of it, at a condition number of ([\d.]+)", str(error.value)
+    ).groups()
+    # the long strides that come before the certified steps are part of it
+    there = chain.forward_kinematics(home + 0.01 * float(share) * 0.998 * (to - home))
+    assert float(share) > 10
+    # near the end the condition number is inversely proportional to what is left of the path
+    assert there.condition == pytest.approx(float(condition), rel=0.5)
+
+
 @pytest.mark.parametrize(
     ("name", "sensed", "away"),
     [("delta", (), [0.9, 0.7, 0.5]), ("delta", ("qe1",), [0.4, 0.3, 0.2])],
@@ -205,7 +221,7 @@ def test_a_path_too_long_for_one_call_is_followed_by_the_next_ones(name, sensed,
             break
         except ClosureError as error:
             said = re.search(
-                r"ends after ([\d.]+) % of it.*: it is too long for one call", str(error)
+                r"ends after ([\d.]+) % of it.*: the rest of it needs more steps", str(error)
             )
             shares.append(float(said[1]))
             assert len(shares) < 20
@@ -226,7 +242,7 @@ def test_an_unfinished_path_is_continued_only_where_that_is_nearer_than_the_last
 
     def share(chain, away):
         """How far one call gets, %."""
-        with pytest.raises(ClosureError, match="it is too long for one call") as error:
+        with pytest.raises(ClosureError, match="needs more steps than one call") as error:
             chain.forward_kinematics(np.add(chain.home.q_a, away))
         return float(re.search(r"ends after ([\d.]+) %", str(error.value))[1])
 

@@ -278,8 +278,9 @@ class Continuation:
 
     def _walked(
         self, q: Floats, start: Floats, step: Callable[[Floats, Floats], Floats | None]
-    ) -> tuple[Floats, bool]:
-        """(q_r (n_r,), whether q was reached), in short strides that are halved when uncertain.
+    ) -> tuple[Floats, float]:
+        """(q_r (n_r,), the fraction of the way to q reached), in short strides that are halved when
+        uncertain.
 
         Args:
             q: target of the first joints, (n_a,) or (k,).
@@ -299,9 +300,9 @@ class Continuation:
 
         reached, _ = march(advance, longest, longest * SHORTEST_STRIDE / SHORT_STRIDE, MOST_STRIDES)
         if reached < 1.0:
-            return here, False
+            return here, reached
         # the same configuration, with q exactly as given
-        return np.concatenate([q, here[len(q) :]]), True
+        return np.concatenate([q, here[len(q) :]]), 1.0
 
     def _memory_at(self, q_r: Floats, origin: Floats) -> Floats:
         """The memory of a closed q_r (n_r,)."""
@@ -416,12 +417,12 @@ class Continuation:
             memory = out
             return self._configuration(out)
 
-        found, there = self._walked(q, start, step)
-        if there:
+        found, walked = self._walked(q, start, step)
+        if walked == 1.0:
             memory = np.array(memory)
             self._configuration(memory)[:] = found
             return memory, 0.0
-        found = self._closer.forward_kinematics(q, found, most, unfinished)
+        found = self._closer.forward_kinematics(q, found, most, unfinished, walked)
         return self._memory_at(self._checked(found, origin), origin), np.inf
 
     def _read(
@@ -458,13 +459,14 @@ class Continuation:
         way = self._closer.way(start[: self._a], q_a) / self._closer.scale[: self._a]
         near = bool(abs(way).max() <= SHORT_STRIDE)
         q_r = step(q_a if near else start[: self._a], start)
+        walked = 0.0
         if q_r is not None:
             if near:
                 return q_r
-            start, there = self._walked(q_a, q_r, step)
-            if there:
+            start, walked = self._walked(q_a, q_r, step)
+            if walked == 1.0:
                 return start
-        return self._closer.forward_kinematics(q_a, start, most, unfinished)
+        return self._closer.forward_kinematics(q_a, start, most, unfinished, walked)
 
     def _checked(self, q_r: Floats, origin: Floats) -> Floats:
         """q_r, if it is on the origin's assembly mode; readings may lead to another one."""

@@ -83,6 +83,7 @@ class Closer:
         start: Floats,
         most: int = MAX_STEPS,
         unfinished: Callable[[Floats], object] = lambda _: None,
+        behind: float = 0.0,
     ) -> Floats:
         """The closed configuration q_r (n_r,) whose first joints are at given positions.
 
@@ -96,6 +97,7 @@ class Closer:
             most: number of steps to try.
             unfinished: called with the q_r that was reached, on the assembly mode of start, if
                 there were too few steps for the path of the motors.
+            behind: fraction of the whole path that ends at start, for the message.
 
         Raises:
             ClosureError: the loops can't be closed there on the assembly mode of start, or not
@@ -107,7 +109,7 @@ class Closer:
         square = k == a
         if not square:
             # the motors give the configuration, and the sensors correct it only slightly
-            start = self.forward_kinematics(known[:a], start, most, unfinished)
+            start = self.forward_kinematics(known[:a], start, most, unfinished, behind)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.mobility, self._curvature, start, way)
@@ -117,10 +119,11 @@ class Closer:
         u, reached, steps_left = follow(path, start[k:], most)
         if reached < 1.0:
             stuck = self.state(path.whole(u, reached))
+            percent = min(100 * (behind + (1 - behind) * reached), 99.9)
             if not square:
                 raise self.geometry.refusal(
                     f"closure: the readings are inconsistent at {self.named(known)}: the loops "
-                    f"remain open by {float(stuck.residual):.3g} m at {100 * reached:.3g} % of the "
+                    f"remain open by {float(stuck.residual):.3g} m at {percent:.3g} % of the "
                     "path from the last state; a sensor may be wrong",
                     known,
                     "sensors that agree with the loops",
@@ -128,10 +131,13 @@ class Closer:
             why = "the target is out of reach or beyond a singularity"
             if not steps_left:
                 unfinished(stuck.q_r)
-                why = "it is too long for one call"
+                why = (
+                    "the rest of it needs more steps than one call takes; they are short near a "
+                    "singularity"
+                )
             raise self.geometry.refusal(
                 f"closure: the loops don't close at {self.named(known)}: the path from the last "
-                f"state ends after {100 * reached:.3g} % of it, at a condition number of "
+                f"state ends after {percent:.3g} % of it, at a condition number of "
                 f"{float(stuck.condition):.3g}: {why}",
                 known,
                 "a configuration in the assembly mode of home",
