@@ -534,6 +534,42 @@ def test_a_slider_moves_the_robot_and_its_torques(browser, tmp_path):
     assert browser.execute_script(picture) != before
 
 
+def test_no_part_of_the_robot_is_behind_the_buttons(browser, tmp_path):
+    # a long way from the base: the whole motion is in view, and the base at its edge
+    time = np.linspace(0, 1, 11)
+    states = np.column_stack([1.5 * time, 0.7 + 0.4 * time])
+    motion = {"t": time, "q": states, "qd": 0 * states, "qdd": 0 * states, "name": "out"}
+    shown(browser, tmp_path, loaded(CONFIG / "polar.yaml"), motion=motion)
+    # the height of the lowest orange pixel, which a joint has, and of the buttons, from above
+    lowest, buttons = browser.execute_script(
+        "const c = document.getElementById('view'), p = document.createElement('canvas');"
+        "p.width = c.width; p.height = c.height;"
+        "const g = p.getContext('2d'); g.drawImage(c, 0, 0);"
+        "const d = g.getImageData(0, 0, c.width, c.height).data; let y = 0;"
+        "for (let i = 0; i < d.length; i += 4)"
+        "  if (d[i + 3] > 200 && d[i] > d[i + 2] + 60) y = Math.floor(i / 4 / c.width);"
+        "return [y / c.height, (document.getElementById('toggles').getBoundingClientRect().top"
+        "  - c.getBoundingClientRect().top) / c.getBoundingClientRect().height]"
+    )
+    assert 0.3 < lowest < buttons < 1
+
+
+def test_a_page_with_a_motion_begins_at_the_motion_s_first_state(browser, tmp_path):
+    time = np.linspace(0, 1, 11)
+    q, qd, qdd = np.column_stack([time + 0.5, 0.7 + 0 * time]), np.ones((11, 2)), np.ones((11, 2))
+    motion = {"t": time, "q": q, "qd": qd, "qdd": qdd, "name": "turn"}
+    mechanism = loaded(CONFIG / "polar.yaml")
+    shown(browser, tmp_path, mechanism, motion=motion)
+    numbers = browser.execute_script(
+        "return [...document.querySelectorAll('.bar-row .number')].map(e => e.textContent)"
+    )
+    expected = rd.InverseDynamics(mechanism, backend="python")(q[0], qd[0], qdd[0])
+    for text, tau in zip(numbers, expected, strict=True):
+        assert float(re.match(r"[−\d.e]+", text)[0].replace("−", "-")) == pytest.approx(
+            tau, rel=1e-3
+        )
+
+
 def test_names_are_text_and_nothing_else(browser, tmp_path):
     """They run nothing, end no element, and stay what they are."""
     bad = (

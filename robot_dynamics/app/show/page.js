@@ -513,14 +513,19 @@
     $("player").append(playButton);
     build();
     view.poses = PROGRAMS.poses(DATA.tree.map(i => robot.closed ? robot.home[i] : DATA.home[i]));
-    view.resize(); view.frame();
+    const fit = () => {
+      const stage = $("stage"), chips = $("toggles");
+      view.resize(); view.covered = chips.offsetHeight ? 1 - chips.offsetTop / stage.clientHeight : 0;
+    };
+    fit(); view.frame();
     view.listen(() => view.draw());
     compute();
-    new ResizeObserver(() => { view.resize(); view.draw(); }).observe($("stage"));
+    new ResizeObserver(() => { fit(); view.draw(); }).observe($("stage"));
     const repaint = () => { view.colours = null; view.draw(); themes.forEach(f => f()); };
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
     buildModes();
     buildMotion();
+    if (DATA.motion) goTo(motion.t[0]);
     // in print all sections are open
     const folded = new Set();
     window.addEventListener("beforeprint", () => {

@@ -244,6 +244,7 @@ class View {
     this.up = V.norm(gravity) > 1e-9 ? V.unit(V.scale(gravity, -1)) : [0, 0, 1];
     for (const link of scene.links) for (const mesh of link.meshes) decode(mesh);
     this.camera = null;
+    this.covered = 0;  // the fraction of the height, from below, in which nothing should be
   }
   at(link) { return link < 0 ? IDENTITY : this.poses.slice(12 * link, 12 * link + 12); }
   points() {  // the points that must be visible
@@ -290,8 +291,8 @@ class View {
     const right = V.unit(V.cross(u, out)), top = V.cross(out, right);
     const view = [right[0], top[0], out[0], 0, right[1], top[1], out[1], 0, right[2], top[2], out[2], 0,
       -V.dot(right, eye), -V.dot(top, eye), -V.dot(out, eye), 1];
-    const w = this.canvas.width, h = this.canvas.height, f = 1 / Math.tan(0.33) * Math.min(1, w / h / 1.1), near = distance / 60, far = distance * 30;
-    const lens = [f * h / w, 0, 0, 0, 0, f, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, 2 * far * near / (near - far), 0];
+    const w = this.canvas.width, h = this.canvas.height, free = 1 - this.covered, f = 1 / Math.tan(0.33) * Math.min(free, w / h / 1.1), near = distance / 60, far = distance * 30;
+    const lens = [f * h / w, 0, 0, 0, 0, f, 0, 0, 0, -this.covered, (far + near) / (near - far), -1, 0, 0, 2 * far * near / (near - far), 0];
     return { matrix: product(lens, view), eye, right, top, up: u,
       light: V.unit(V.add(V.add(V.scale(u, 1.0), V.scale(out, 0.55)), V.scale(right, -0.5))) };
   }
