@@ -18,7 +18,9 @@ from robots import CONFIG, random_urdf
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
+from robot_dynamics.app.commands import COMMANDS
 from robot_dynamics.app.compare import constant_acceleration, within_reach
+from robot_dynamics.app.demo import CONTROLLER, DEMOS
 from robot_dynamics.app.report import report
 from robot_dynamics.formulations import FORMULATIONS
 
@@ -457,6 +459,20 @@ def test_a_file_is_written_whole_or_left_as_it_is(tmp_path, monkeypatch):
     assert place.read_text(encoding="utf-8") == "new ü"
     names = ["exports", "link.urdf", "robot.urdf"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+def test_the_list_of_commands_cuts_no_sentence(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out.split("Commands:")[1].strip().splitlines()
+    assert [line.split()[0] for line in listed] == list(COMMANDS)
+    assert [line for line in listed if not line.endswith(".") or line.endswith("...")] == []
+
+
+def test_the_help_of_demo_names_every_robot(capsys):
+    assert main(["demo", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert [name for name in (*DEMOS, CONTROLLER) if name not in printed] == []
 
 
 def test_the_help_of_completion_has_a_line_for_each_shell(capsys):

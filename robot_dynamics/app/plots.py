@@ -294,7 +294,7 @@ def comparison(path: Path, title: str, compared: Comparison) -> Path:
         for k, (method, tau) in enumerate(others, start=2):
             off = 100 * np.abs(tau[:, j] - full[:, j]) / scale
             shown = np.maximum(off, 1e-15)
-            label = f"{method.replace('_', ' ')}, full rotors"
+            label = f"{method.replace('_', '–').title()}, full rotors"
             bottom.semilogy(
                 compared.time, shown, color=COLOURS[k], lw=1.0, marker=".", ms=3, label=label
             )

@@ -84,7 +84,7 @@ def linearized(
                 "tau",
                 tau.tolist(),
                 f"the least-norm torques of that motion, as a call returns: {m} motors move {n} "
-                "degrees of freedom, and internal forces between them are not linearized",
+                "degrees of freedom, and internal forces between them are not linearised",
             )
     of_q, of_qd, D = dynamics.derivatives(q, qd, qdd)
     if m > n:

@@ -52,7 +52,7 @@ def command(
     picture: str | None,
     page: str | None,
 ) -> Output:
-    """Compare torques along one motion, by every formulation and rotor model.
+    """Compare formulations and rotor models along one motion.
 
     The page of --page animates the robot along the motion, and plots the torques by term, by
     formulation and by rotor model.

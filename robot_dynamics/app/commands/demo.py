@@ -18,12 +18,14 @@ from ..options import path
     output="demo.controlled.OUTPUT",
     examples=["demo polar", "demo rrr --output pictures/", "demo controller"],
 )
-@click.argument("robot", type=click.Choice((*DEMOS, CONTROLLER)))
+@click.argument("robot", type=click.Choice((*DEMOS, CONTROLLER)), metavar="ROBOT")
 @path("--output", "DIR", "Folder for the picture and the page (default: this one).")
 def command(robot: str, output: str | None) -> Output:
-    """Track a motion with a simulated robot, with and without feed-forward.
+    """Track a motion in simulation, with and without feed-forward.
 
-    `controller` runs the six-axis arm under a real controller manager (ros2_control), with the node
-    and with the generated controller.
+    ROBOT is polar, cartesian, six_axis, three_axis, rrr, five_bar, gough_stewart or delta.
+    `identify` identifies a six-axis arm that differs from its description. `controller` runs the
+    six-axis arm under a real controller manager (ros2_control), with the node and with the
+    generated controller.
     """
     return run(robot, output=output)

@@ -84,7 +84,7 @@ def command(
     link: str | None,
     force: bool,
 ) -> Output:
-    """Export the dynamics as C source, as a ros2_control controller, or as an FMU.
+    """Export the dynamics as C, a ros2_control controller or an FMU.
 
     For a robot with loops, and in an FMU, the C code is that of the controller: terms, gravity,
     payloads and the smoothing of friction are arguments of its functions.

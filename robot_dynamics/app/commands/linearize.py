@@ -74,7 +74,7 @@ def command(
     out: str | None,
     reading: dict[str, Any],
 ) -> Output:
-    """Linearise the equations of motion: A and B about a state or along a motion.
+    """Linearise the dynamics about a state or along a motion.
 
     With x = [q; qd] and u = tau, d(δx)/dt = A δx + B δu. Without --tau, the torques are those at
     which qdd = 0.

@@ -72,7 +72,7 @@ def command(
     terms: Sequence[str],
     reading: dict[str, Any],
 ) -> Output:
-    """Compute torque, velocity, power and energy of joints and motors along a motion.
+    """Compute the motors' torques, power and energy along a motion.
 
     MOTION is a JointTrajectory as YAML, a CSV with a time and JOINT/position (and JOINT/velocity),
     or a bag. With --out, a page shows them over time and in the torque-speed plane, and another

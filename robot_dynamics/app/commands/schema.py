@@ -17,10 +17,13 @@ OUTPUT = Kind({"type": "object"})
 
 
 @click.command("schema", cls=Command, examples=["schema description", "schema torque --json"])
-@click.argument("what", type=click.Choice([DESCRIPTION, *COMMANDS]))
+@click.argument("what", type=click.Choice([DESCRIPTION, *COMMANDS]), metavar="description|COMMAND")
 @click.pass_context
 def command(ctx: click.Context, what: str) -> Output:
-    """Print a JSON Schema: of descriptions, or of a command's --json output.
+    """Print the JSON Schema of descriptions or a command's output.
+
+    With `description` it is that of descriptions, with the name of a command that of its --json
+    output.
 
     An editor with YAML's language server checks and completes a robot.yaml that begins with
 
