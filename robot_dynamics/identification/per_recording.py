@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -90,18 +90,11 @@ class Work:
     judges: frozenset[str] = frozenset()
     """The recordings used only for validation, by `key_of`"""
 
+    _unknowns: dict[tuple[str, ...], Columns] = field(default_factory=dict, repr=False)
+    """Those of `unknowns` that were asked for, which all settings for the same robot share"""
+
     def __getstate__(self) -> dict[str, Any]:
-        known = ("_unknowns", "closed")
-        return {name: value for name, value in self.__dict__.items() if name not in known}
-
-    @cached_property
-    def _unknowns(self) -> dict[tuple[str, ...], Unknowns]:
-        return {}
-
-    @cached_property
-    def closed(self) -> ClosedUnknowns:
-        """The parameters to identify of a robot with loops."""
-        return ClosedUnknowns(self.mechanism, self.payload)
+        return {**self.__dict__, "_unknowns": {}}
 
     def least(self, joints: tuple[str, ...]) -> Floats:
         """(n,): the smallest noise of these joints, N·m or N."""
@@ -111,11 +104,18 @@ class Work:
         """The parameters to identify from recordings of these joints."""
         return self.closed if self.mechanism.loops else self.open(joints)
 
+    @property
+    def closed(self) -> ClosedUnknowns:
+        """The parameters to identify of a robot with loops."""
+        if () not in self._unknowns:
+            self._unknowns[()] = ClosedUnknowns(self.mechanism, self.payload)
+        return cast(ClosedUnknowns, self._unknowns[()])
+
     def open(self, joints: tuple[str, ...]) -> Unknowns:
-        """The same of a robot without loops."""
+        """Those of a robot without loops, from recordings of these joints."""
         if joints not in self._unknowns:
             self._unknowns[joints] = Unknowns.of(match(self.mechanism, joints)[0], self.payload)
-        return self._unknowns[joints]
+        return cast(Unknowns, self._unknowns[joints])
 
     def prepared(self, source: Source, joints: tuple[str, ...] | None = None) -> Prepared:
         """The prepared recording.
