@@ -24,9 +24,9 @@ from robots import measured
 from timing import keep, parser
 
 import robot_dynamics as rd
-from robot_dynamics.identification.fleet import fleet_at
+from robot_dynamics.identification.fleet import fleet_at, one_blas_thread
 from robot_dynamics.identification.normal_equations import reduce
-from robot_dynamics.identification.per_recording import Work, key_of, one_blas_thread, reduced
+from robot_dynamics.identification.per_recording import Work, key_of, reduced
 from robot_dynamics.identification.preparation import even
 from robot_dynamics.identification.read import read
 from robot_dynamics.identification.shared_filter import SharedFilter, octaves

@@ -18,12 +18,8 @@ from robot_dynamics.app.options import offsets
 from robot_dynamics.errors import InputError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.fit import fit
-from robot_dynamics.identification.per_recording import (
-    Work,
-    one_blas_thread,
-    reduced,
-    zero_equations,
-)
+from robot_dynamics.identification.fleet import one_blas_thread
+from robot_dynamics.identification.per_recording import Work, reduced, zero_equations
 from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.identification.zeros import Linearised, Zero, _judged, better, zeros

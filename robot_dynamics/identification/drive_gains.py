@@ -36,9 +36,9 @@ from ..mechanism import Inertial, Mechanism
 from ..mechanism.dynamic_parameters import numbers_of
 from . import friction_laws as laws
 from .band import root_of
+from .fleet import one_blas_thread
 from .motors import motor_rows
 from .normal_equations import correlation_length
-from .per_recording import one_blas_thread
 from .preparation import Prepared, Samples, prepare
 from .read import Source, adapted, as_list
 from .recording import Floats
@@ -75,6 +75,7 @@ class DriveGains:
     """Whether a motor is coupled to several joints, so that `identify` needs `motor_efforts`"""
 
 
+@one_blas_thread()
 def drive_gains(
     robot: Mechanism | str | os.PathLike[str],
     unloaded: Source | Sequence[Source],
@@ -143,10 +144,8 @@ def drive_gains(
     for recording, carried in taken:
         if progress is not None:
             progress(f"reducing {recording.source}")
-        with one_blas_thread():
-            sums.add(prepare(recording, joints, cutoff, sliding=slides), carried)
-    with one_blas_thread():
-        return sums.solved()
+        sums.add(prepare(recording, joints, cutoff, sliding=slides), carried)
+    return sums.solved()
 
 
 class _GramMatrices:

@@ -9,6 +9,7 @@ arrives, so neither all recordings nor all results need to be in memory at once.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -24,7 +25,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import NamedTemporaryFile, TemporaryDirectory
@@ -579,6 +580,28 @@ def _function(code: bytes) -> Callable[[Source], Any]:
     return found
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, so that rounding does not depend on a process's number of cores."""
+    pools = _thread_pools()
+    # without threadpoolctl the results differ only by rounding
+    with nullcontext() if pools is None else pools.limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _thread_pools() -> Any:
+    """The controller of the process's BLAS threads, created once; None: threadpoolctl is not
+    installed."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    importlib.import_module("scipy.linalg")  # it brings a BLAS of its own
+    return ThreadpoolController()
+
+
+@one_blas_thread()
 def _attempt(function: Callable[[Source], R], source: Source) -> R | RobotDynamicsError:
     try:
         return function(source)
@@ -617,6 +640,10 @@ class Sum(Generic[T]):
         self._kind: type[T] | None = None
         self._high: list[Any] = []
         self._low: list[Any] = []
+
+    def __bool__(self) -> bool:
+        """Whether it has any term."""
+        return self._kind is not None
 
     def add(self, term: T) -> None:
         """Add a term."""

@@ -26,8 +26,8 @@ from .doubts import LITTLE as SUSPECT
 from .doubts import Doubt, PlainModel, doubts, nothing_left, plain_model, remaining
 from .errors import Errors, SquaredErrors
 from .fit import Fit, Fitted, about_described_bodies, fit
-from .fleet import Fleet, Sum, fleet_at
-from .friction_smoothing import FrictionSmoothing, NearRest, smoothing_words
+from .fleet import Fleet, Sum, fleet_at, one_blas_thread
+from .friction_smoothing import FrictionSmoothing, smoothing_words
 from .identified import Identified, Kept, Trace, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .mixed import Mixed
@@ -43,7 +43,6 @@ from .per_recording import (
     filters_at_fault,
     key_of,
     mixed_up,
-    one_blas_thread,
     reduced,
     traces_of,
     zero_equations,
@@ -121,6 +120,7 @@ class Identification(Identified):
         return dict(zip(self.fit.names, values.tolist(), strict=True))
 
 
+@one_blas_thread()
 def identify(
     robot: Mechanism | str | os.PathLike[str],
     recordings: Source | Sequence[Source],
@@ -367,9 +367,8 @@ class _Run(ABC, Generic[F, I]):
         empty: they make efforts look as if they needed factors."""
         if self.unknowns.payload is not None:
             return (), None
-        with one_blas_thread():
-            given = self.work.effort_scale
-            doubtful, missed = doubts(self.unknowns, self.normal, self.plain(), given)
+        given = self.work.effort_scale
+        doubtful, missed = doubts(self.unknowns, self.normal, self.plain(), given)
         mixture = None if missed <= SUSPECT else self.mixture(doubtful)
         return (() if mixture else doubtful), mixture
 
@@ -582,24 +581,17 @@ class _OpenRun(_Run[Fit, Identification]):
         return None
 
     def fitted(self) -> Fit:
-        with one_blas_thread():
-            found = fit(self.unknowns, self.normal)
-        return self._smoothed(found)
-
-    def _smoothed(self, found: Fit) -> Fit:
         """The fit, without steps of dry friction at rest where some of the recordings contradict
         them."""
+        found = fit(self.unknowns, self.normal)
         fastest = np.max([each.fastest for each in self.used.values()], axis=0)
         smoothing = FrictionSmoothing.of(found, mechanism_of(found), fastest)
         if not smoothing.rates.any():
             return found
         test = partial(errors_near_rest, self.work, smoothing=smoothing)
-        total: Sum[NearRest] = Sum()
-        for _, each in self.passes.over(
-            "comparing friction near rest in", test, _few(self.fitting)
-        ):
-            total.add(each)
-        return replace(found, smoothing=smoothing.chosen(total.value()))
+        few = _few(self.fitting)
+        total = self.passes.summed("comparing friction near rest in", test, few)
+        return found if total is None else replace(found, smoothing=smoothing.chosen(total))
 
     def mechanism_of(self, found: Fit) -> Mechanism:
         return mechanism_of(found)
@@ -629,8 +621,7 @@ class _OpenRun(_Run[Fit, Identification]):
         return causes, [*suspect, *(other_unit(found) if mixture is None else ())]
 
     def about_described(self, found: Fit, /) -> Fit | None:
-        with one_blas_thread():
-            return about_described_bodies(found)
+        return about_described_bodies(found)
 
     def more(
         self, found: Fit, kept: Kept, mixture: Mixed | Mounting | None, sound: bool, /
@@ -657,16 +648,10 @@ class _OpenRun(_Run[Fit, Identification]):
         few = {k: self.fitting[k] for k in order[:: -(-len(order) // RECORDINGS)]}
 
         def sums(at: Linearised) -> ZeroEquations | None:
-            total: Sum[ZeroEquations] = Sum()
-            some = False
             test = partial(zero_equations, self.work, at=at)
-            for _, each in self.passes.over("testing zeros in", test, few, needed=False):
-                total.add(each)
-                some = True
-            return total.value() if some else None
+            return self.passes.summed("testing zeros in", test, few, needed=False)
 
-        with one_blas_thread():
-            return zeros(found, sums)
+        return zeros(found, sums)
 
 
 class _ClosedRun(_Run[ClosedFit, ClosedIdentification]):
@@ -694,8 +679,7 @@ class _ClosedRun(_Run[ClosedFit, ClosedIdentification]):
         return self.unknowns.plain
 
     def fitted(self) -> ClosedFit:
-        with one_blas_thread():
-            return fit_closed(self.unknowns, self.normal)
+        return fit_closed(self.unknowns, self.normal)
 
     def mechanism_of(self, found: ClosedFit) -> Mechanism:
         return self.unknowns.mechanism_of(found.x)
@@ -749,6 +733,19 @@ class _Passes:
             (first, *_), (_, *names) = faults, faults.values()
             more = f"; likewise {len(names)} more: {', '.join(names)}" if names else ""
             yield f"left out: {first}{more}"
+
+    def summed(
+        self,
+        doing: str,
+        function: Callable[[Source], R],
+        sources: Mapping[int, Source],
+        needed: bool = True,
+    ) -> R | None:
+        """The sum of these results; None: no recording is usable. Otherwise as `over`."""
+        total: Sum[R] = Sum()
+        for _, each in self.over(doing, function, sources, needed):
+            total.add(each)
+        return total.value() if total else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -838,10 +835,9 @@ def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[Sh
         return ()
     excerpt = partial(work.excerpt, share=1.0 / len(few))
     read = [(key_of(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
-    with one_blas_thread():
-        return tuple(
-            SharedFilter.of(work.unknowns(group[0][1].joints), group) for group in groups(read)
-        )
+    return tuple(
+        SharedFilter.of(work.unknowns(group[0][1].joints), group) for group in groups(read)
+    )
 
 
 def _usual_cutoff(used: Sequence[Reduced]) -> float:

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -138,8 +136,7 @@ class Work:
                 prepared = replace(prepared, choice=shared.choice)
         else:
             wanted = self.wanted if key_of(source) in self.judges else None
-            with one_blas_thread():
-                choice = choose(self.unknowns(raw.joints), self.usable(raw), wanted)
+            choice = choose(self.unknowns(raw.joints), self.usable(raw), wanted)
             prepared = replace(raw.filtered(choice.cutoff), choice=choice)
         if self.mechanism.loops:
             prepared = self.closed.unfiltered(prepared)
@@ -243,8 +240,7 @@ def reduced(
         stretches = (replace(each, usable=each.usable & used) for each in seen.stretches)
         seen = replace(seen, stretches=tuple(stretches))
     q, qd = (np.concatenate([getattr(x, y) for x in prepared.stretches]) for y in ("q", "qd"))
-    with one_blas_thread():
-        normal = reduce(work.unknowns(prepared.joints), seen)
+    normal = reduce(work.unknowns(prepared.joints), seen)
     usable = sum(each.usable.sum(axis=0) for each in seen.stretches)
     return normal.at_least(work.least(prepared.joints)), Reduced(
         prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), np.abs(qd).max(axis=0),
@@ -290,8 +286,7 @@ class Judgement:
         kept = [
             (each.samples, each.unfiltered) for each in (unseen if self.work.held_out else seen)
         ]
-        with one_blas_thread():
-            lacking = needed(self.spread, self.work.unknowns(prepared.joints), kept)
+        lacking = needed(self.spread, self.work.unknowns(prepared.joints), kept)
         return Judged(
             prepared.source, squared_errors(parts[0], seen), squared_errors(parts[1], unseen),
             lacking, prepared.cutoff, prepared.choice, prepared.notes,
@@ -311,8 +306,7 @@ def filters_at_fault(
         cutoff: Hz, the cut-off that was used; None: not filtered.
     """
     raw, unknowns = work.raw(source, joints), work.unknowns(joints)
-    with one_blas_thread():
-        return tuple(filter_faults(unknowns, work.usable(raw), cutoff))
+    return tuple(filter_faults(unknowns, work.usable(raw), cutoff))
 
 
 def mixed_up(
@@ -334,15 +328,13 @@ def mixed_up(
     """
     seen, _ = work.parts(work.prepared(source, joints))
     unknowns = replace(work.open(joints), sprung=sprung)
-    with one_blas_thread():
-        return mixed(unknowns, joined(seen.stretches), factors)
+    return mixed(unknowns, joined(seen.stretches), factors)
 
 
 def zero_equations(work: Work, source: Source, at: Linearised) -> ZeroEquations:
     """A recording's equations with an offset at every joint's zero."""
     seen, _ = work.parts(work.prepared(source, at.unknowns.joints))
-    with one_blas_thread():
-        return equations(at, seen)
+    return equations(at, seen)
 
 
 def errors_near_rest(work: Work, source: Source, smoothing: FrictionSmoothing) -> NearRest:
@@ -365,22 +357,3 @@ def key_of(source: Source) -> str:
     """The name that identifies a recording in every process."""
     found = located(source)
     return found.source if isinstance(found, Recording) else found
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread, so that rounding does not depend on a process's number of cores."""
-    found = _thread_pools()
-    # without threadpoolctl the results differ only by rounding
-    return nullcontext() if found is None else found.limit(limits=1, user_api="blas")
-
-
-@cache
-def _thread_pools() -> Any:
-    """The controller of the process's BLAS threads, created once; None: threadpoolctl is not
-    installed."""
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ImportError:
-        return None
-    importlib.import_module("scipy.linalg")  # it brings a BLAS of its own
-    return ThreadpoolController()

@@ -19,9 +19,9 @@ from ..mechanism.dynamic_parameters import BODY, body_of
 from ..mechanism.transform import with_parts
 from .bodies import reference
 from .fit import RIDGE
+from .fleet import one_blas_thread
 from .friction_laws import heading
 from .motors import at_joints, motor_rows
-from .per_recording import one_blas_thread
 from .preparation import joined, prepare
 from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise
@@ -137,6 +137,7 @@ class Watch:
         """The joints that every block must contain."""
         return self._unknowns.joints
 
+    @one_blas_thread()
     def add(self, block: Recording, cutoff: float | None = None) -> Estimate:
         """Add a block of some seconds of motion, which is used first for evaluation and then for
         estimation.
@@ -152,19 +153,18 @@ class Watch:
             block = at_joints(block, self.mechanism)
         slides = sliding(self.mechanism, self.joints)
         prepared = prepare(block, self.joints, cutoff, sliding=slides)
-        with one_blas_thread():
-            samples = joined(prepared.stretches)
-            Y, known = self._unknowns.rigid(samples)
-            A = np.zeros((*samples.q.shape, self._size))
-            A[:, :, :10] = Y
-            for j, name in enumerate(self.joints):
-                qd, qdd = samples.qd[:, j], samples.qdd[:, j]
-                own = slice(10 + OWN * j, 10 + OWN * (j + 1))
-                z = heading(self.mechanism.joint(name).friction, qd, qdd)
-                A[:, j, own] = np.column_stack([qd, z, np.ones_like(qd)])
-            good = samples.usable & np.isfinite(samples.unfiltered)
-            tau = np.where(good, samples.unfiltered - known, 0.0)
-            self._take(A, tau, good, prepared.duration)
+        samples = joined(prepared.stretches)
+        Y, known = self._unknowns.rigid(samples)
+        A = np.zeros((*samples.q.shape, self._size))
+        A[:, :, :10] = Y
+        for j, name in enumerate(self.joints):
+            qd, qdd = samples.qd[:, j], samples.qdd[:, j]
+            own = slice(10 + OWN * j, 10 + OWN * (j + 1))
+            z = heading(self.mechanism.joint(name).friction, qd, qdd)
+            A[:, j, own] = np.column_stack([qd, z, np.ones_like(qd)])
+        good = samples.usable & np.isfinite(samples.unfiltered)
+        tau = np.where(good, samples.unfiltered - known, 0.0)
+        self._take(A, tau, good, prepared.duration)
         return self._estimate()
 
     def _take(self, A: Floats, tau: Floats, good: Floats, duration: float) -> None:
