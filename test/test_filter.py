@@ -10,8 +10,8 @@ from test_codegen_compiler import needs_compiler
 
 from robot_dynamics.codegen import native
 from robot_dynamics.errors import BackendError
-from robot_dynamics.identification import preparation
-from robot_dynamics.identification.preparation import _both_ways, _butter
+from robot_dynamics.identification import zero_phase
+from robot_dynamics.identification.zero_phase import both_ways, butterworth
 
 PASSES = [(2, 0.1), (2, (0.2, 0.5), "band"), (4, 0.02), (4, 0.7), (6, 0.1)]
 """One section, two, and three, which C does not filter"""
@@ -20,9 +20,9 @@ PASSES = [(2, 0.1), (2, (0.2, 0.5), "band"), (4, 0.02), (4, 0.7), (6, 0.1)]
 @pytest.fixture
 def compiled():
     """What `_compiled` finds anew, and finds anew afterwards."""
-    preparation._compiled.cache_clear()
-    yield preparation._compiled
-    preparation._compiled.cache_clear()
+    zero_phase._compiled.cache_clear()
+    yield zero_phase._compiled
+    zero_phase._compiled.cache_clear()
 
 
 def worst(design, rows, length, pad):
@@ -30,9 +30,9 @@ def worst(design, rows, length, pad):
     x = np.random.default_rng(rows).normal(size=(rows, length)).cumsum(axis=1)
     x[::3] = np.sign(x[::3])
     kept = x.copy()
-    found = _both_ways(*_butter(*design), pad, x)
+    found = both_ways(*butterworth(*design), pad, x)
     np.testing.assert_array_equal(x, kept)
-    expected = sosfiltfilt(_butter(*design)[0], x, axis=1, padlen=pad)
+    expected = sosfiltfilt(butterworth(*design)[0], x, axis=1, padlen=pad)
     return (np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)).max()
 
 
@@ -40,13 +40,13 @@ def worst(design, rows, length, pad):
 @pytest.mark.parametrize("design", PASSES)
 def test_the_compiled_filter_is_scipys(design, compiled, monkeypatch):
     """Any number of signals of any length; no signal depends on those beside it."""
-    monkeypatch.delenv(preparation.VARIABLE, raising=False)
+    monkeypatch.delenv(zero_phase.VARIABLE, raising=False)
     assert compiled() is not None
     for rows, length, pad in [(1, 2, 1), (3, 40, 9), (8, 64, 15), (17, 501, 30), (40, 230, 229)]:
         assert worst(design, rows, length, pad) < 1e-11
     x = np.random.default_rng(0).normal(size=(19, 203))
-    whole = _both_ways(*_butter(*design), 12, x)
-    alone = [_both_ways(*_butter(*design), 12, each[None])[0] for each in x]
+    whole = both_ways(*butterworth(*design), 12, x)
+    alone = [both_ways(*butterworth(*design), 12, each[None])[0] for each in x]
     np.testing.assert_array_equal(whole, alone)
 
 
@@ -55,12 +55,12 @@ def test_scipy_filters_where_nothing_is_compiled(compiled, monkeypatch):
         raise BackendError("no C compiler", name="compiler")
 
     monkeypatch.setattr(native, "library", refused)
-    monkeypatch.delenv(preparation.VARIABLE, raising=False)
+    monkeypatch.delenv(zero_phase.VARIABLE, raising=False)
     assert compiled() is None
     assert max(worst(design, 3, 203, 12) for design in PASSES) < 1e-11
     monkeypatch.undo()
     compiled.cache_clear()
-    monkeypatch.setenv(preparation.VARIABLE, "python")
+    monkeypatch.setenv(zero_phase.VARIABLE, "python")
     assert compiled() is None
 
 

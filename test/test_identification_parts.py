@@ -267,10 +267,10 @@ def test_presliding_is_filtered_as_the_efforts_are():
     law, values = laws.FrictionLaw(("coulomb",), distance=3), np.array([2.0])
     distance = law.friction(values, True).presliding
 
-    def friction(qd, qdd):
+    def friction(q, qd, qdd):
         return 2.0 * (np.sign(qd) - laws.reversal(qd, qdd, distance))
 
-    shown = friction(samples.qd, samples.qdd) + samples.blurred(friction)
+    shown = friction(samples.q, samples.qd, samples.qdd) + samples.blurred(friction)
     filtered = samples.friction @ law.matrix @ values
     np.testing.assert_allclose(shown, filtered, atol=1e-9)
     developed = samples.friction @ laws.FrictionLaw(("coulomb",)).matrix @ values
@@ -610,7 +610,7 @@ def test_recorded_rates_are_judged_over_all_stretches():
     )
     raw = even(Recording("log", (whole,)), "abc")
     assert not [note for note in raw.notes if "velocities" in note]
-    (_, first), (_, second) = raw.pieces
+    first, second = raw.pieces
     assert not first.velocity.any()
     np.testing.assert_allclose(second.velocity, stream.velocity, atol=1e-6)
 
@@ -699,7 +699,8 @@ def test_positions_within_one_turn_in_separate_messages_are_made_continuous():
     found = even(parts, "abc")
     assert any("whole turns were added to the positions of c" in note for note in found.notes)
     assert any("a position jumps and returns" in note for note in found.notes)
-    time, one = found.pieces[0]
+    one = found.pieces[0]
+    time = one.time
     off = one.position[:, 2] - np.interp(time, stream.time, stream.position[:, 2])
     assert off == pytest.approx(2 * np.pi * round(off[0] / (2 * np.pi)), abs=2e-3)
     efforts = np.interp(time, stream.time, stream.effort[:, 2])
@@ -1202,7 +1203,7 @@ def test_joints_without_efforts_stay_without_them_in_the_filter():
     (stream,) = recording(arm, 8.0, 100.0).streams
     effort = stream.effort.copy()
     effort[:, 1] = np.nan
-    samples = filtered(stream.time, replace(stream, effort=effort), 10.0, (True,) * 3)
+    samples = filtered(replace(stream, effort=effort), 10.0, (True,) * 3)
     assert np.isfinite(samples.tau).all(axis=0).tolist() == [True, False, True]
     assert np.isnan(samples.tau[:, 1]).all()
     assert not samples.usable[:, 1].any()

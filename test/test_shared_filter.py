@@ -143,7 +143,7 @@ def sines(*frequencies: float, rate: float = 64.0) -> Even:
         rates = np.sin(2 * np.pi * time[:, None] * frequencies)
         nothing = np.zeros_like(rates)
         names = tuple("abc"[: len(frequencies)])
-        pieces.append((time, Stream(names, time, nothing, rates, nothing)))
+        pieces.append(Stream(names, time, nothing, rates, nothing))
     return Even("sines", names, (True,) * len(names), names, tuple(pieces), rate, ())
 
 
@@ -171,9 +171,9 @@ def test_groups_have_the_same_joints_and_rate_in_any_order():
 def test_those_that_choose_together_are_cross_validated_as_one(arm):
     """A clear recording decides for those that show nothing."""
     clear = even(recording(arm, 20.0, 100.0, seed=1), arm.joint_names)
-    (time, stream), nothing = clear.pieces[0], np.random.default_rng(0)
+    stream, nothing = clear.pieces[0], np.random.default_rng(0)
     noise = replace(stream, effort=nothing.normal(size=stream.effort.shape))
-    vague = replace(clear, pieces=((time, noise),))
+    vague = replace(clear, pieces=(noise,))
     unknowns = Unknowns.of(arm, None)
     alone = choose(unknowns, clear)
     found = SharedFilter.of(unknowns, [("clear", clear), ("vague", vague)])
@@ -214,7 +214,7 @@ def test_a_few_samples_of_each_recording_choose(arm, logs, monkeypatch):
     taken = []
 
     def of(unknowns, few):
-        taken.extend(sum(len(time) for time, _ in raw.pieces) for _, raw in few)
+        taken.extend(sum(map(len, raw.pieces)) for _, raw in few)
         return SharedFilter.of(unknowns, few)
 
     most = 2400
@@ -270,9 +270,9 @@ def test_if_those_that_choose_are_unusable_others_are_used(arm, logs, monkeypatc
 def test_a_filter_leaves_half_of_short_recordings(arm):
     """Slow candidates would leave nothing of them."""
     raw = even(recording(arm, 30.0, 100.0, seed=2), arm.joint_names)
-    (time, stream) = raw.pieces[0]
+    stream = raw.pieces[0]
     parts = [slice(k, k + 404) for k in range(0, 7 * 404, 404)]
-    short = replace(raw, pieces=tuple((time[part], stream.rows(part)) for part in parts))
+    short = replace(raw, pieces=tuple(map(stream.rows, parts)))
     assert raw.left(0.5) > 0.8
     assert short.left(0.5) == 0.0
     assert short.left(1.0) == pytest.approx(0.5, abs=0.01)
@@ -288,38 +288,38 @@ def test_an_excerpt_is_spread_over_the_whole_time(arm):
     raw = even(recording(arm, 200.0, 50.0, seed=2), arm.joint_names)
     assert raw.excerpt() is raw
     part = raw.excerpt(5_000 / preparation_module.MOST)
-    assert sum(len(time) for time, _ in part.pieces) == pytest.approx(5_000, rel=0.01)
-    begins = [time[0] for time, _ in part.pieces]
+    assert sum(map(len, part.pieces)) == pytest.approx(5_000, rel=0.01)
+    begins = [each.time[0] for each in part.pieces]
     assert begins == pytest.approx([0.0, 40.0, 80.0, 120.0, 160.0], abs=0.1)
-    for time, each in part.pieces:
-        assert np.diff(time) == pytest.approx(1 / 50.0)
-        k = round(time[0] * 50.0)
-        assert (each.position == raw.pieces[0][1].position[k : k + len(time)]).all()
+    for each in part.pieces:
+        assert np.diff(each.time) == pytest.approx(1 / 50.0)
+        k = round(each.time[0] * 50.0)
+        assert (each.position == raw.pieces[0].position[k : k + len(each)]).all()
     first = raw.first(0.25)
-    assert [len(time) for time, _ in first.pieces] == [2500]
-    assert [len(time) for time, _ in part.first(0.5).pieces] == [1000, 1000, 500]
+    assert [*map(len, first.pieces)] == [2500]
+    assert [*map(len, part.first(0.5).pieces)] == [1000, 1000, 500]
     assert len(part.first(0.4).pieces) == 2
 
 
 def test_an_excerpt_of_fast_samples_lasts_as_long():
     """Slow candidates need parts that are longer than their transients."""
-    (time, stream), *_ = sines(1.0, rate=10_000.0).pieces
-    raw = replace(sines(1.0, rate=10_000.0), pieces=1000 * ((time, stream),))
+    stream, *_ = sines(1.0, rate=10_000.0).pieces
+    raw = replace(sines(1.0, rate=10_000.0), pieces=1000 * (stream,))
     assert raw.excerpt() is raw  # 102 s
     rows = np.arange(600_000)
-    long = stream.rows(rows % len(time))
-    raw = replace(raw, pieces=((rows / 10_000.0, long),))
+    long = replace(stream.rows(rows % len(stream)), time=rows / 10_000.0)
+    raw = replace(raw, pieces=(long,))
     (part,) = raw.excerpt(1 / 12).pieces
-    assert len(part[0]) == pytest.approx(20.0 * 10_000.0, abs=1)
+    assert len(part) == pytest.approx(20.0 * 10_000.0, abs=1)
     assert replace(raw, pieces=(part,)).left(0.5) == pytest.approx(0.8, abs=1e-3)
 
 
 def test_what_a_filter_leaves_is_of_stretches_that_last_long_enough():
-    (time, stream), *_ = sines(1.0, rate=64.0).pieces
+    stream, *_ = sines(1.0, rate=64.0).pieces
     raw = sines(1.0, rate=64.0)
 
     def of(*lengths: int) -> Even:
-        return replace(raw, pieces=tuple((time[:k], stream.rows(slice(k))) for k in lengths))
+        return replace(raw, pieces=tuple(stream.rows(slice(k)) for k in lengths))
 
     assert of(640, 640).left(1.0) == pytest.approx(0.8)
     assert of(640, 640, *(40 * [32])).left(1.0) == pytest.approx(0.8)  # 0.5 s are never used
@@ -362,8 +362,8 @@ def test_noise_that_is_missing_is_not_alike():
     def noisy(size: float) -> Even:
         raw = sines(1.0)
         pieces = tuple(
-            (time, replace(each, velocity=each.velocity + size * rng.normal(size=(1024, 1))))
-            for time, each in raw.pieces
+            replace(each, velocity=each.velocity + size * rng.normal(size=(1024, 1)))
+            for each in raw.pieces
         )
         return replace(raw, pieces=pieces)
 
@@ -388,9 +388,8 @@ def test_columns_of_friction_are_filtered_as_the_efforts(arm, still):
         frozen = stream.velocity.copy()
         frozen[:, 1] = 0.0
         stream = replace(stream, velocity=frozen)
-    time = stream.time
-    found = filtered(time, stream, 10.0, (True,) * 3, np.arange(len(time)))
-    whole = filtered(time, stream, 10.0, (True,) * 3)
+    found = filtered(stream, 10.0, (True,) * 3, np.arange(len(stream)))
+    whole = filtered(stream, 10.0, (True,) * 3)
     sections = butter(4, 10.0, fs=100.0, output="sos")
     qd = sosfiltfilt(sections, stream.velocity, axis=0, padlen=30)
     assert found.qd == pytest.approx(qd, abs=1e-12)

@@ -65,7 +65,7 @@ def read(path: Path, topic: str | None = None) -> Recording:
         if words == OTHER_PROFILE:
             said = "not recorded by ROS 2: its messages are not in ROS 2's format"
         raise RecordingError(f"{path.name}: {said}", name=str(path)) from error
-    if not any(len(stream.time) for stream in recording.streams):
+    if not any(map(len, recording.streams)):
         raise RecordingError(f"{path.name}: no message on {chosen}", name=str(path))
     return recording
 

@@ -289,7 +289,7 @@ class ClosedUnknowns:
         """
         if lacking := [name for name in raw.joints if name not in (*raw.measured, *unused)]:
             raise RecordingError(f"{raw.source}: no efforts of {listed(lacking)}", name=raw.source)
-        q = np.concatenate([each.position for _, each in raw.pieces])
+        q = np.concatenate([each.position for each in raw.pieces])
         share = self._closes(q[:: max(1, len(q) // CHECKED)]).mean()
         words = f"{100 * (1 - share):.3g} % of the recorded positions do not close the loops"
         if share < CLOSED:

@@ -264,10 +264,8 @@ class _CrossValidation:
             self._candidate(FIRST)
         samples = joined(
             [
-                filtered(
-                    time, each, cutoff if math.isfinite(cutoff) else None, self.raw.turns, kept
-                )
-                for (time, each), kept in zip(self.raw.pieces, self._kept, strict=True)
+                filtered(each, cutoff if math.isfinite(cutoff) else None, self.raw.turns, kept)
+                for each, kept in zip(self.raw.pieces, self._kept, strict=True)
                 if len(kept)
             ]
         )
@@ -289,9 +287,9 @@ class _CrossValidation:
 
 def _instants(raw: Even) -> list[NDArray[np.intp]]:
     """By piece, the indices of the samples that are used."""
-    step = max(1, sum(len(time) for time, _ in raw.pieces) // INSTANTS)
+    step = max(1, sum(map(len, raw.pieces)) // INSTANTS)
     ends = round(ENDS * raw.rate)
-    return [np.arange(ends, len(time) - ends, step) for time, _ in raw.pieces]
+    return [np.arange(ends, len(each) - ends, step) for each in raw.pieces]
 
 
 def _parts(count: int, parts: int) -> list[tuple[int, int]]:

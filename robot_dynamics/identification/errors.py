@@ -16,7 +16,7 @@ from ..errors import ClosureWarning
 from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .friction_laws import stands_still
-from .preparation import Prepared, Samples, at_any_place
+from .preparation import Prepared, Samples
 from .recording import Floats
 
 
@@ -178,10 +178,6 @@ class SplitDynamics:
                 return np.asarray(self._whole(q, qd, qdd))
         return np.asarray(self.rigid(q, qd, qdd) + self.friction(q, qd, qdd))
 
-    def blurred(self, samples: Samples) -> Floats:
-        """(k, n), N·m or N: filtered friction minus friction."""
-        return samples.blurred(at_any_place(self.friction))
-
 
 def compared(part: Prepared, models: tuple[SplitDynamics, SplitDynamics]) -> Iterator[Compared]:
     """The residuals of the described and the identified model, stretch by stretch.
@@ -195,7 +191,7 @@ def compared(part: Prepared, models: tuple[SplitDynamics, SplitDynamics]) -> Ite
         if not (closes := np.isfinite(before + after)).all():
             each = replace(each, usable=each.usable & closes)
         shown, modelled = (
-            sharp + model.blurred(each)
+            sharp + each.blurred(model.friction)
             for sharp, model in zip((before, after), models, strict=True)
         )
         yield Compared(each, each.tau - shown, each.tau - modelled, each.unfiltered - after)

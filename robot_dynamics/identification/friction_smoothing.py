@@ -21,7 +21,7 @@ from ..mechanism import Joint, Mechanism
 from ..mechanism.transform import with_joints
 from .errors import SplitDynamics, friction_of
 from .fit import Fit
-from .preparation import Prepared, at_any_place
+from .preparation import Prepared
 from .recording import Floats
 
 SHARES = (2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2)
@@ -78,7 +78,7 @@ class FrictionSmoothing:
             left = part.tau - stepped.rigid(*state)
             for total, friction in zip(squares, (stepped.friction, *smoothed), strict=True):
                 # efforts are filtered, and thus friction too
-                missed = left - friction(*state) - part.blurred(at_any_place(friction))
+                missed = left - friction(*state) - part.blurred(friction)
                 total += (np.where(part.usable, missed, 0.0) ** 2).sum(axis=0)
         return NearRest(squares)
 

@@ -7,21 +7,15 @@ at its ends, and decimated to the filter's bandwidth.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen import native
-from ..codegen.kernel import VARIABLE
-from ..errors import BackendError, RecordingError
+from ..errors import RecordingError
 from ..inputs import frequency
 from .friction_laws import (
     BACKWARDS,
@@ -38,13 +32,10 @@ from .friction_laws import (
 from .jumps import without_jumps
 from .recording import Floats, Recording, Stream, runs, thinned
 from .stamps import GAP, even_stretches
+from .zero_phase import ZeroPhase, both_ways, butterworth, differences
 
 ORDER = 4
-"""Order of the Butterworth filter, which is applied forwards and backwards"""
-UNCHANGED = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
-"""A second-order section that does nothing"""
-LANES = 8
-"""The compiled filter needs widths that are multiples of this"""
+"""Order of the Butterworth filter"""
 WHOLE = 0.4
 """Fraction of the sampling rate at or above which a cut-off filters nothing"""
 THINNING = 10.0
@@ -92,40 +83,26 @@ USUAL = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Smoothing:
-    """The zero-phase filter of a stretch, and the filtered rates."""
+    """The zero-phase filters of successive stretches, and the filtered rates."""
 
-    sections: Floats
-    start: Floats
-    """The sections' state after a long input of 1"""
-    pad: int
+    filters: tuple[ZeroPhase, ...]
     qd: Floats
-    """(m, n): at the recording's sampling rate, before decimation"""
+    """(m, n), of all stretches: at the recording's sampling rate, before decimation"""
     qdd: Floats
     """(m, n): likewise"""
 
     def __call__(self, values: Floats) -> Floats:
-        """Filter values (m, …) of the whole stretch."""
+        """Filter values (m, …) of the whole stretches."""
         signals = np.ascontiguousarray(values.reshape(len(values), -1).T, dtype=float)
         smooth: Floats = self.signals(signals).T.reshape(values.shape)
         return smooth
 
     def signals(self, x: Floats) -> Floats:
         """Filter signals (c, m), one in each row."""
-        return _both_ways(self.sections, self.start, self.pad, x)
-
-
-@dataclass(frozen=True, eq=False)
-class _Smoothings(Smoothing):
-    """The filters of several stretches, which follow each other in the rows of `qd`."""
-
-    parts: tuple[Smoothing, ...] = ()
-
-    def signals(self, x: Floats) -> Floats:
-        edges = np.cumsum([len(part.qd) for part in self.parts])[:-1]
-        split = np.split(x, edges, axis=1)
-        return np.concatenate(
-            [part.signals(each) for part, each in zip(self.parts, split, strict=True)], axis=1
-        )
+        edges = np.cumsum([each.length for each in self.filters])[:-1]
+        pairs = zip(self.filters, np.split(x, edges, axis=1), strict=True)
+        parts = [smooth(part) for smooth, part in pairs]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 BY_JOINT = ("q", "qd", "qdd", "tau", "unfiltered", "usable", "friction")
@@ -183,15 +160,16 @@ class Samples:
         """The samples without filtered friction columns: friction has steps."""
         return replace(self, friction=None, smoothing=None, place=None)
 
-    def blurred(self, friction: Callable[[Floats, Floats], Floats]) -> Floats:
-        """(k, n): filtered friction minus friction(qd, qdd).
+    def blurred(self, friction: Callable[[Floats, Floats, Floats], Floats]) -> Floats:
+        """(k, n): filtered friction minus friction, both at q = 0, as a filter changes its steps.
 
         Args:
-            friction: maps rates and accelerations (k, n) to torques (k, n).
+            friction: maps positions, rates and accelerations (k, n) to torques (k, n).
         """
         if self.smoothing is None:
             return np.zeros_like(self.tau)
-        sharp = friction(self.smoothing.qd, self.smoothing.qdd)
+        qd = self.smoothing.qd
+        sharp = friction(np.zeros_like(qd), qd, self.smoothing.qdd)
         return np.asarray((self.smoothing(sharp) - sharp)[self.place])
 
     @property
@@ -208,19 +186,15 @@ def joined(parts: Sequence[Samples]) -> Samples:
         for name in ("time", *BY_JOINT)
         if getattr(first, name) is not None
     }
-    filters = [part.smoothing for part in parts if part.smoothing is not None]
-    if len(filters) < len(parts):
+    own = [part.smoothing for part in parts if part.smoothing is not None]
+    if len(own) < len(parts):
         return replace(first, **whole, smoothing=None, place=None)
-    one = filters[0]
-    rates, accelerations = (
-        np.concatenate([getattr(each, name) for each in filters]) for name in ("qd", "qdd")
-    )
-    smoothing = _Smoothings(one.sections, one.start, one.pad, rates, accelerations, tuple(filters))
-    before = np.cumsum([0, *(len(each.qd) for each in filters)])
-    place = np.concatenate(
-        [k + np.asarray(part.place) for k, part in zip(before, parts, strict=False)]
-    )
-    return replace(first, **whole, smoothing=smoothing, place=place)
+    qd, qdd = (np.concatenate([getattr(each, name) for each in own]) for name in ("qd", "qdd"))
+    filters = tuple(one for each in own for one in each.filters)
+    before = np.cumsum([0, *(len(each.qd) for each in own)])
+    places = [k + np.asarray(part.place) for k, part in zip(before, parts, strict=False)]
+    smoothing = Smoothing(filters, qd, qdd)
+    return replace(first, **whole, smoothing=smoothing, place=np.concatenate(places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +270,8 @@ class Even:
     """Whether each joint turns; the others slide"""
     measured: tuple[str, ...]
     """The joints with efforts"""
-    pieces: tuple[tuple[Floats, Stream], ...]
-    """(time in s since the first stamp, values) of each stretch without a gap"""
+    pieces: tuple[Stream, ...]
+    """The stretches without a gap, with time in s since the first stamp"""
     rate: float
     """Hz"""
     notes: tuple[str, ...]
@@ -308,11 +282,11 @@ class Even:
         Args:
             share: this part, as a fraction of all samples.
         """
-        left, pieces = round(share * sum(len(time) for time, _ in self.pieces)), []
-        for time, each in self.pieces:
+        left, pieces = round(share * sum(map(len, self.pieces))), []
+        for each in self.pieces:
             if left > 0:
-                pieces.append((time[:left], each.rows(slice(left))))
-            left -= len(time)
+                pieces.append(each.rows(slice(left)))
+            left -= len(each)
         return replace(self, pieces=tuple(pieces))
 
     def excerpt(self, share: float = 1.0) -> Even:
@@ -322,17 +296,16 @@ class Even:
         Args:
             share: how much, as a fraction of what is enough.
         """
-        total = sum(len(time) for time, _ in self.pieces)
+        total = sum(map(len, self.pieces))
         most = share * max(MOST, LONGEST * self.rate)
         if total <= most:
             return self
         pieces = []
-        for time, each in self.pieces:
-            parts = max(1, round(len(time) * most / total / (EXCERPT * self.rate)))
-            edges = np.linspace(0, len(time), parts + 1).astype(int)
+        for each in self.pieces:
+            parts = max(1, round(len(each) * most / total / (EXCERPT * self.rate)))
+            edges = np.linspace(0, len(each), parts + 1).astype(int)
             for begin, end in itertools.pairwise(edges.tolist()):
-                part = slice(begin, begin + round((end - begin) * most / total))
-                pieces.append((time[part], each.rows(part)))
+                pieces.append(each.rows(slice(begin, begin + round((end - begin) * most / total))))
         return replace(self, pieces=tuple(pieces))
 
     def left(self, cutoff: float) -> float:
@@ -343,7 +316,7 @@ class Even:
             cutoff: Hz.
         """
         shortest, spoiled = SHORTEST * self.rate, _transient_length(cutoff, 1.0 / self.rate)
-        counts = [len(time) for time, _ in self.pieces if len(time) >= shortest]
+        counts = [len(each) for each in self.pieces if len(each) >= shortest]
         left = [k - 2 * spoiled for k in counts if k > 3 * spoiled]
         return sum(k for k in left if k >= shortest) / max(sum(counts), 1)
 
@@ -361,10 +334,10 @@ class Even:
             cutoff = None
         notes = list(self.notes)
         stretches, too_short = [], 0.0
-        for time, each in self.pieces:
-            samples = filtered(time, each, cutoff, self.turns)
+        for each in self.pieces:
+            samples = filtered(each, cutoff, self.turns)
             if len(samples) * samples.period < SHORTEST:
-                too_short += float(time[-1] - time[0])
+                too_short += each.duration
                 continue
             stretches.append(samples)
         if too_short:
@@ -373,11 +346,10 @@ class Even:
             words = f"too short: no stretch of {SHORTEST:g} s is left after filtering"
             raise _unusable(self.source, words, self.notes)
         prepared = Prepared(
-            self.source, self.joints, self.measured, tuple(stretches), self.rate, cutoff, ()
-        )
-        if rests:
-            return replace(prepared, notes=tuple(notes))
-        return _without_rests(prepared, notes)
+            self.source, self.joints, self.measured, tuple(stretches), self.rate, cutoff,
+            tuple(notes),
+        )  # fmt: skip
+        return prepared if rests else _without_rests(prepared)
 
 
 def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = ()) -> Even:
@@ -398,21 +370,16 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     recording = _without_absurd(recording, notes)
     stream = _one_stream(recording, joints, turns, notes)
     stream, measured = _with_efforts(stream, source, notes)
-    pieces = even_stretches(stream, notes, turns)
+    pieces = sorted(even_stretches(stream, notes, turns), key=lambda piece: piece.time[0])
     if not pieces:
         raise _unusable(source, "no stretch of usable samples", notes)
-    pieces = sorted(pieces, key=lambda piece: piece[0][0])
-    _, longest = max(pieces, key=lambda piece: len(piece[0]))
-    rate = 1.0 / float(np.median(np.diff(longest.time)))
+    rate = 1.0 / float(np.median(np.diff(max(pieces, key=len).time)))
     if rate < SLOW:
         notes.append(f"one sample every {1 / rate:.3g} s: are the times in seconds?")
     _check_motion(pieces, source, notes)
-    start = pieces[0][0][0]
-    streams = _with_rates([each for _, each in pieces], rate, notes)
-    even_pieces = tuple(
-        (time - start, each) for (time, _), each in zip(pieces, streams, strict=True)
-    )
-    return Even(source, joints, turns, measured, even_pieces, rate, tuple(dict.fromkeys(notes)))
+    start = pieces[0].time[0]
+    pieces = [replace(each, time=each.time - start) for each in _with_rates(pieces, rate, notes)]
+    return Even(source, joints, turns, measured, tuple(pieces), rate, tuple(dict.fromkeys(notes)))
 
 
 def prepare(
@@ -473,17 +440,15 @@ def _one_stream(
     best: dict[str, Stream] = {}
     for stream in recording.streams:
         for name in stream.names:
-            if name in joints and (name not in best or len(stream.time) > len(best[name].time)):
+            if name in joints and (name not in best or len(stream) > len(best[name])):
                 best[name] = stream
-    main = max(
-        recording.streams, key=lambda s: (sum(best.get(n) is s for n in s.names), len(s.time))
-    )
+    main = max(recording.streams, key=lambda s: (sum(best.get(n) is s for n in s.names), len(s)))
     if all(best[name] is main for name in joints):
         return main.of(joints)
     notes.append(
         "joints were recorded in separate messages; they were interpolated at common stamps"
     )
-    shape = (len(main.time), len(joints))
+    shape = (len(main), len(joints))
     fields = {field: np.full(shape, np.nan) for field in ("position", "velocity", "effort")}
     for j, (name, turning) in enumerate(zip(joints, turns, strict=True)):
         stream = best[name].of([name])
@@ -554,12 +519,12 @@ def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream
     return replace(stream, effort=efforts), measured
 
 
-def _check_motion(pieces: list[tuple[Floats, Stream]], source: str, notes: Sequence[str]) -> None:
-    time = sum(float(time[-1] - time[0]) for time, _ in pieces)
+def _check_motion(pieces: Sequence[Stream], source: str, notes: Sequence[str]) -> None:
+    time = sum(each.duration for each in pieces)
     if time < 2 * SHORTEST:
         words = f"too short: {time:.3g} s, expected at least {2 * SHORTEST:g} s"
         raise _unusable(source, words, notes)
-    ranges = np.ptp(np.concatenate([each.position for _, each in pieces]), axis=0)
+    ranges = np.ptp(np.concatenate([each.position for each in pieces]), axis=0)
     if ranges.max() < 1e-3:
         words = f"the robot is at rest: no joint moves by more than {ranges.max():.2g}"
         raise _unusable(source, words, notes)
@@ -570,21 +535,6 @@ def _unusable(source: str, words: str, notes: Sequence[str]) -> RecordingError:
     rest."""
     why = f" ({'; '.join(notes)})" if notes else ""
     return RecordingError(f"{source}: {words}{why}", name=source)
-
-
-def differences(values: Floats, period: float) -> Floats:
-    """Fourth-order central differences d/dt (k, n); of lower order in the two rows at each end.
-
-    Args:
-        values: (k, n), evenly sampled.
-        period: s between samples.
-    """
-    # ẋ_k = (x_{k-2} - 8 x_{k-1} + 8 x_{k+1} - x_{k+2}) / 12 h
-    rates = np.gradient(values, period, axis=0)
-    if len(values) > 4:
-        x = values
-        rates[2:-2] = (x[:-4] - 8 * x[1:-3] + 8 * x[3:-1] - x[4:]) / (12 * period)
-    return rates
 
 
 def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> list[Stream]:
@@ -635,56 +585,6 @@ def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> lis
     return [replace(each, velocity=new) for each, new in zip(streams, rates, strict=True)]
 
 
-@lru_cache(maxsize=64)
-def _butter(*arguments: Any, **options: Any) -> tuple[Floats, Floats]:
-    """SciPy's Butterworth filter: its second-order sections, two at least, and their state after a
-    long input of 1; designed only once."""
-    from scipy.signal import butter, sosfilt_zi
-
-    sections = butter(*arguments, **options, output="sos")
-    if len(sections) == 1:
-        sections = np.vstack([sections, UNCHANGED])
-    return sections, sosfilt_zi(sections)[:, None, :]
-
-
-@lru_cache
-def _compiled() -> Any:
-    """`both_ways` of codegen/c/filter.c, which is several times as fast as SciPy's filter; None:
-    nothing is compiled."""
-    if os.environ.get(VARIABLE) == "python":
-        return None
-    try:
-        return native.library("filter").both_ways
-    except BackendError:
-        return None
-
-
-def _both_ways(sections: Floats, start: Floats, pad: int, x: Floats) -> Floats:
-    """Signals (c, m), one in each row, filtered forwards and backwards (zero phase); `pad` samples
-    are added at both ends, turned about the last one."""
-    c, m = x.shape
-    # the first value comes before everything, as often as makes the width one that C can filter
-    begin = pad + (-m - 2 * pad) % LANES
-    y = np.empty((c, begin + m + pad))
-    y[:, begin : begin + m] = x
-    y[:, begin - pad : begin] = 2 * x[:, :1] - x[:, pad:0:-1]
-    y[:, : begin - pad] = y[:, begin - pad : begin - pad + 1]
-    y[:, begin + m :] = 2 * x[:, -1:] - x[:, -2 : -pad - 2 : -1]
-    # C has two sections: of more, it would leave some out
-    if len(sections) != 2 or (compiled := _compiled()) is None:
-        from scipy.signal import sosfilt
-
-        # like SciPy's sosfiltfilt, which computes the initial state anew in every call
-        for _ in range(2):
-            y, _ = sosfilt(sections, y, zi=start * y[:, :1])
-            y = y[:, ::-1]
-    else:
-        addresses = (ctypes.c_void_p(each.ctypes.data) for each in (sections, start, y))
-        compiled(*addresses, *map(ctypes.c_long, y.shape))
-    inner: Floats = y[:, begin : begin + m]
-    return inner
-
-
 def _rate_deviation(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
     """(n,): relative deviation of recorded from derived rates, (k, n) each, below a tenth of the
     Nyquist frequency, where the motion is."""
@@ -693,7 +593,7 @@ def _rate_deviation(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Fl
     for some, own in zip(recorded, derived, strict=True):
         if len(own) < FEWEST:
             continue
-        y, other = np.split(_both_ways(*_butter(2, 0.1), 9, np.hstack([own, some]).T), 2)
+        y, other = np.split(both_ways(*butterworth(2, 0.1), 9, np.hstack([own, some]).T), 2)
         off += ((other - y) ** 2).sum(axis=1)
         size += (y**2).sum(axis=1)
     return np.asarray(np.sqrt(np.divide(off, size, out=np.zeros(n), where=size > 0)))
@@ -706,14 +606,13 @@ def _noise(*rates: Sequence[Floats]) -> list[Floats]:
     for each in zip(*rates, strict=True):
         k = len(each[0])
         if k >= FEWEST:
-            high = _both_ways(*_butter(2, (0.2, 0.5), "band"), 15, np.hstack(each).T)
+            high = both_ways(*butterworth(2, (0.2, 0.5), "band"), 15, np.hstack(each).T)
             square += k * np.var(high, axis=1)
             count += k
     return np.split(np.sqrt(square / max(count, 1)), len(rates))
 
 
 def filtered(
-    time: Floats,
     stream: Stream,
     cutoff: float | None,
     turns: tuple[bool, ...],
@@ -722,15 +621,14 @@ def filtered(
     """Filter one stretch.
 
     Args:
-        time: (k,), s.
-        stream: the values on this even grid.
+        stream: k values, evenly sampled.
         cutoff: Hz; None: not filtered.
         turns: whether each joint turns; the others slide.
         kept: indices of the samples to keep; None: decimate to the filter's bandwidth, without the
             ends that its transients affect.
     """
+    time, q, qd, tau = stream.time, stream.position, stream.velocity, stream.effort
     period = float(time[1] - time[0])
-    q, qd, tau = stream.position, stream.velocity, stream.effort
     unfiltered = tau
     usable = _unsaturated(tau) & np.isfinite(tau)
     spoiled, step, friction, smoothing = 3, 1, None, None
@@ -739,8 +637,8 @@ def filtered(
         if kept is None and len(time) <= 3 * spoiled:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
         pad = min(len(time) - 1, 3 * spoiled)
-
-        smooth = Smoothing(*_butter(ORDER, cutoff, fs=1.0 / period), pad, qd, qd)
+        low_pass = ZeroPhase(*butterworth(ORDER, cutoff, fs=1.0 / period), pad, len(time))
+        smooth = Smoothing((low_pass,), qd, qd)
         missing = ~np.isfinite(tau)
         q, qd, tau = np.split(smooth(np.nan_to_num(np.hstack([q, qd, tau]))), 3, axis=1)
         tau[missing] = np.nan
@@ -846,7 +744,7 @@ def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
     return eroded
 
 
-def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
+def _without_rests(prepared: Prepared) -> Prepared:
     """Leave out samples in which the robot is at rest, and efforts of single joints at rest, of
     which static friction may carry any part, but keep some samples at standstill in `resting`; note
     what cannot be used."""
@@ -869,6 +767,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
     stretches = [each for each in stretches if len(each) > 3]
     if not stretches:
         raise RecordingError(f"{prepared.source}: the robot is at rest", name=prepared.source)
+    notes = [*prepared.notes]
     if resting:
         notes.append(f"{resting:.3g} s of {total:.3g} s at rest were left out")
     for name, lost in zip(prepared.joints, saturated.tolist(), strict=True):
@@ -902,14 +801,3 @@ def _in_long_rests(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]
     for begin, end in each[(each[:, 1] - each[:, 0]) * period > LONGEST_REST]:
         found[begin:end] = True
     return found
-
-
-def at_any_place(
-    friction: Callable[[Floats, Floats, Floats], Floats],
-) -> Callable[[Floats, Floats], Floats]:
-    """Turn a friction function of (q, qd, qdd) into one of (qd, qdd), (k, n) each, at q = 0."""
-
-    def of_motion(qd: Floats, qdd: Floats) -> Floats:
-        return friction(np.zeros_like(qd), qd, qdd)
-
-    return of_motion

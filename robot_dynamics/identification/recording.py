@@ -41,6 +41,14 @@ class Stream:
     effort: Floats
     """(k, n), N·m or N"""
 
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def duration(self) -> float:
+        """s from the first stamp to the last."""
+        return float(self.time[-1] - self.time[0])
+
     def of(self, names: Iterable[str]) -> Stream:
         """The stream with only these joints, in this order."""
         place = {name: k for k, name in enumerate(self.names)}

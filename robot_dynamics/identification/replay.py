@@ -138,7 +138,7 @@ def replay(
     )  # fmt: skip
     missed = result.relative[-1]
     if not last.mechanism.loops:
-        positions = np.concatenate([each.position for _, each in raw.pieces])[:, order]
+        positions = np.concatenate([each.position for each in raw.pieces])[:, order]
         span = positions.min(axis=0), positions.max(axis=0)
         notes += far_off(last.mechanism, *span)
         notes += many_turns(last.mechanism, *span, missed[order])

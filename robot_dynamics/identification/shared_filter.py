@@ -49,7 +49,7 @@ def octaves(raw: Even) -> Floats:
         raw: a recording.
     """
     power = np.zeros((OCTAVES, len(raw.joints)))
-    for _, stream in raw.pieces:
+    for stream in raw.pieces:
         k = len(stream.velocity)
         window = np.hanning(k)[:, None]
         rates = np.nan_to_num(stream.velocity) * window

@@ -43,8 +43,8 @@ timing is used"""
 
 def even_stretches(
     stream: Stream, notes: list[str], turns: Sequence[bool] | None = None
-) -> list[tuple[Floats, Stream]]:
-    """(even time (k,), stream) for each stretch without a gap, earliest first.
+) -> list[Stream]:
+    """The evenly sampled stretches without a gap, earliest first.
 
     Messages with a NaN, or with a position that jumps and returns, are left out; they leave a gap,
     or are interpolated.
@@ -56,16 +56,16 @@ def even_stretches(
     """
     turning = np.ones(len(stream.names), dtype=bool) if turns is None else np.array(turns)
     stream = _without_nan(stream, notes)
-    if len(stream.time) < 4:
+    if len(stream) < 4:
         return []
     pieces = []
     for piece in _between_resets(stream, notes):
         in_order = _in_order(piece, notes)
-        if len(in_order.time) > 3:
+        if len(in_order) > 3:
             smooth = without_jumps(_without_held(in_order, notes), turning, notes)
             pieces += _between_gaps(smooth, notes)
-    found = [_evened(piece) for piece in pieces if len(piece.time) > 3]
-    if off := [jitter for _, _, jitter, longer in found if jitter > 0 and not longer]:
+    found = [_evened(piece) for piece in pieces if len(piece) > 3]
+    if off := [jitter for _, jitter, longer in found if jitter > 0 and not longer]:
         where = f" in {len(off)} stretches" if len(off) > 1 else ""
         notes.append(
             f"stamps are off by up to {1e3 * max(off):.3g} ms{where}: the positions are smoother "
@@ -76,7 +76,7 @@ def even_stretches(
             f"the positions move on as if {missing:.3g} s were missing between messages whose "
             "stamps do not show it, and the velocities agree: this time was added"
         )
-    return [(grid, stream) for grid, stream, *_ in found]
+    return [stream for stream, *_ in found]
 
 
 def _without_nan(stream: Stream, notes: list[str]) -> Stream:
@@ -106,7 +106,7 @@ def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
 
 def _parts(stream: Stream, cuts: Iterable[int]) -> list[Stream]:
     """The stream, split before these messages."""
-    edges = [0, *cuts, len(stream.time)]
+    edges = [0, *cuts, len(stream)]
     return [stream.rows(slice(a, b)) for a, b in itertools.pairwise(edges)]
 
 
@@ -141,7 +141,7 @@ def _spread(stream: Stream, notes: list[str]) -> tuple[Stream, int]:
     together or farther apart than usual (the clock stood still), only the first is kept.
     """
     begin = np.flatnonzero(np.r_[True, np.diff(stream.time) > 0])
-    count = np.diff(np.r_[begin, len(stream.time)])
+    count = np.diff(np.r_[begin, len(stream)])
     if (count == 1).all():
         return stream, 0
     ticks = stream.time[begin]
@@ -149,7 +149,7 @@ def _spread(stream: Stream, notes: list[str]) -> tuple[Stream, int]:
     usual = float(np.nanmedian(np.repeat(step, count)))
     step[-1] = usual
     usable = (count == 1) | ((step > usual / GAP) & (step < GAP * usual))
-    place = np.arange(len(stream.time)) - np.repeat(begin, count)
+    place = np.arange(len(stream)) - np.repeat(begin, count)
     time = stream.time + place * np.repeat(step, count)
     kept = (place == 0) | np.repeat(usable, count)
     if spread := int((kept & (place > 0)).sum()):
@@ -193,9 +193,9 @@ def _between_gaps(stream: Stream, notes: list[str]) -> list[Stream]:
     return _parts(stream, cuts)
 
 
-def _evened(stream: Stream) -> tuple[Floats, Stream, float, float]:
-    """(time, stream) of the stretch on an even grid at its own rate, by how much (s) its stamps
-    were off (0: they were used), and how much longer (s) it is than they say.
+def _evened(stream: Stream) -> tuple[Stream, float, float]:
+    """(the stretch on an even grid at its own rate, by how much (s) its stamps were off (0: they
+    were used), how much longer (s) it is than they say).
 
     A stamp says when a message was sent, but the values may nevertheless have been sampled evenly.
     Of the stamps and up to three even timings that fit them, with and without gaps for lost
@@ -215,7 +215,7 @@ def _evened(stream: Stream) -> tuple[Floats, Stream, float, float]:
     elif (told > 1).any():
         even.append(time[0] + period * np.r_[0.0, np.cumsum(told)])
     else:
-        return even[0], replace(stream, time=even[0]), 0.0, 0.0
+        return replace(stream, time=even[0]), 0.0, 0.0
     roughness = [_roughness(each, stream.position) for each in (time, *even)]
     best, jitter, longer = int(np.argmin(roughness)), 0.0, 0.0
     if best and roughness[best] < TELLING * roughness[0]:
@@ -227,8 +227,8 @@ def _evened(stream: Stream) -> tuple[Floats, Stream, float, float]:
     usual = steps[steps < 1.5 * np.median(steps)].mean()
     grid = np.linspace(time[0], time[-1], 1 + round((time[-1] - time[0]) / usual))
     if len(grid) == len(time) and np.abs(grid - time).max() < EVEN * period:
-        return grid, replace(stream, time=grid), jitter, longer
-    return grid, _resampled(stream, time, grid), jitter, longer
+        return replace(stream, time=grid), jitter, longer
+    return _resampled(stream, time, grid), jitter, longer
 
 
 def _timed(steps: Floats, time: Floats, usual: float) -> Floats:

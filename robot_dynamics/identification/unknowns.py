@@ -21,7 +21,7 @@ from ..mechanism.transform import friction_at_joints, lumped, with_locked_joints
 from ..scalar import rotation_to
 from . import friction_laws as laws
 from .bodies import BASIS, numbers, reference
-from .preparation import Samples, at_any_place
+from .preparation import Samples
 from .recording import Floats
 from .solve import Prior
 
@@ -427,7 +427,7 @@ class Unknowns:
         if self._followers is None:
             return np.zeros_like(samples.q)
         known = self._followers(samples.q, samples.qd, samples.qdd)
-        return known + samples.blurred(at_any_place(self._followers))
+        return known + samples.blurred(self._followers)
 
 
 def sliding(mechanism: Mechanism, joints: Iterable[str]) -> list[str]:
