@@ -102,6 +102,19 @@ def test_torques_of_a_closed_robot_are_those_of_its_dynamics_however_much_is_rea
     assert not bench.log
 
 
+@pytest.mark.parametrize("sensed", [False, True])
+@pytest.mark.parametrize("held", [float(RRR_START[2]), -0.4])
+def test_a_locked_motor_of_a_closed_robot_is_where_it_is_held(held, sensed):
+    bench = ClosedBench(sensed=sensed, command_timeout=0.0, locked_joints=[f"qa3:{held!r}"])
+    bench.command(0.0, point(qdd=RRR_WANTED[:2]), names=["qa1", "qa2"])
+    for s in STEPS:
+        q, qd = np.append((RRR_START + s * RRR_WAY)[:2], held), np.append(RRR_RATE[:2], 0.0)
+        found = bench.read(q, qd, without=["qa3"])
+        expected = bench.robot.dynamics(q, qd, np.append(RRR_WANTED[:2], 0.0))
+        np.testing.assert_allclose(found, expected[:2], rtol=TO_SOLVED, atol=TO_SOLVED)
+    assert not bench.log
+
+
 @pytest.mark.parametrize("event", ["hang", "trajectory", "payload"])
 def test_a_robot_that_went_to_another_assembly_stays_in_it_whatever_is_computed_beside(event):
     bench = ClosedBench(command_timeout=0.0, on_timeout="hold")

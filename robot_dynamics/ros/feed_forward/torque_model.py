@@ -145,7 +145,10 @@ class Model:
         self._passive = slice(driving, len(names))
         named = self.outputs if settings.side == "joint" else ()
         self._out = np.array([actuated.index(name) for name in named], dtype=np.intp)
-        self._q, self._qd, self._qdd = np.zeros((3, len(names)))
+        self._q = self.dynamics.home.copy()
+        self._qd, self._qdd = np.zeros((2, len(names)))
+        for name, position in locked.items():
+            self._q[column[name]] = position
         self.sensors: Sensors | None = None
         if settings.sensed:
             self.sensors = Sensors(
@@ -165,8 +168,6 @@ class Model:
             self._to_motors = np.asarray(np.linalg.pinv(self._gears, rcond=1e-12), dtype=float)
         self._warm_up()
         self.base = None
-        for name, position in locked.items():
-            self._q[column[name]] = position
 
     def continue_from(self, previous: Model) -> None:
         """Take over the robot's configuration from the previous model of the same mechanism.
@@ -194,11 +195,12 @@ class Model:
             self.sensors.reset()
 
     def _warm_up(self) -> None:
-        """Build everything that a first call builds, and check that there are torques at home."""
-        q = self.dynamics.home
+        """Build everything that a first call builds, and check that there are torques at home,
+        with locked joints at their positions."""
+        q = self._q.copy()
         self._torques(q, np.zeros_like(q), np.zeros_like(q), self._base())
         if self.sensors is not None:
-            self.corrected(q[self._read], np.zeros_like(q))
+            self.corrected(q[self._read], np.zeros(len(self.read)))
             self.at_rest(q[self._read])
             self.sensors.reset()
         self._wrench_torques(q, dict.fromkeys(self.spec.wrench_links, np.zeros(6)))
