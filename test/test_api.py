@@ -23,8 +23,11 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.codegen.recorder import Recorded, record
+from robot_dynamics.formulations.derivatives import of_bodies
 from robot_dynamics.formulations.forward import SOLVED
 from robot_dynamics.mechanism import Armature, Inertial, Pose
+from robot_dynamics.mechanism.transform import standard_form
 
 EXAMPLES = [
     file
@@ -277,6 +280,31 @@ def test_derivatives_are_the_torques_differences(tmp_path, rotors):
             (found[2], qdd, lambda x, p=part: p(q, qd, x)),
         ):
             assert np.allclose(each, differences(f, x), rtol=1e-6, atol=1e-6), terms
+
+
+def test_the_work_of_derivatives_is_that_of_joints_and_the_joints_that_carry_them(
+    tmp_path, monkeypatch
+):
+    multiply, count = Recorded.__mul__, [0]
+
+    def counted(self, other):
+        count[0] += 1
+        return multiply(self, other)
+
+    monkeypatch.setattr(Recorded, "__mul__", counted)
+    monkeypatch.setattr(Recorded, "__rmul__", counted)
+
+    def work(joints: int) -> int:
+        path = tmp_path / "robot.yaml"
+        path.write_text(yaml.safe_dump(random_dh(5, joints=joints)))
+        tree = standard_form(rd.load(path))
+        n = len(tree.joint_names)
+        count[0] = 0
+        record(lambda *state: np.array(of_bodies(tree, *state)).ravel(), (n, n, n))
+        return count[0]
+
+    # not with all pairs of joints: most of them are on different branches
+    assert work(48) < 3 * work(24)
 
 
 def test_power_is_the_rate_of_energy(tmp_path):

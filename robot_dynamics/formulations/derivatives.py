@@ -114,7 +114,7 @@ def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, 
     """The three derivatives (n, n) for a tree's bodies and shafts, with its gravity."""
     S, s = tree.coordinates()
     by_q, by_qd, D = _tree(tree, S @ q + s, S @ qd, S @ qdd)
-    by_q, by_qd, D = (S.T @ each @ S for each in (by_q, by_qd, D))
+    by_q, by_qd, D = (_congruent(S, each) for each in (by_q, by_qd, D))
     for armature in tree.armatures:
         if not is_zero(armature.inertia):
             ratios = tree.row(armature.ratios)
@@ -238,6 +238,16 @@ def _body(body: Any, R: Array, o: Array, w: Array, v: Array, U: Array, a: Array)
 
 def _dot(a: Any, b: Any) -> Scalar:
     return a[0] @ b[0] + a[1] @ b[1]
+
+
+def _congruent(S: Array, A: Array) -> Array:
+    """Sᵀ A S (n, n), for an S (m, n) of which most entries are zero."""
+    columns = [[(i, s) for i, s in enumerate(column) if not is_zero(s)] for column in S.T]
+    out = np.zeros((len(columns), len(columns)), dtype=object)
+    for j, left in enumerate(columns):
+        for k, right in enumerate(columns):
+            out[j, k] = sum(a * A[i, l] * b for i, a in left for l, b in right)
+    return out
 
 
 def _trace(A: Array) -> Scalar:
