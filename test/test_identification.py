@@ -402,6 +402,20 @@ def test_static_friction_of_joints_that_rest_while_others_move_is_no_torque_of_t
     assert miss(truth, identify(arm, log, cutoff=10.0).mechanism) < 0.05
 
 
+def test_recordings_are_drawn_one_after_the_other(arm, truth):
+    from robot_dynamics.app.identification_report import stretches
+
+    logs = [recording(truth, 6.0, 50.0, seed=seed, noise=0.02) for seed in (1, 2)]
+    result = identify(arm, logs[0], validate=logs[1], cutoff=10.0)
+    first, other = stretches(result)
+    assert (first.seen, other.seen) == (True, False)
+    assert other.time[0] == pytest.approx(first.time[-1] + np.diff(first.time).mean())
+    assert np.ptp(other.time) == pytest.approx(np.ptp(first.time), abs=0.1)
+    # the held-out end of a recording is where it was
+    (shown,) = {each.samples.time[-1] for each in identify(arm, logs[0]).traces if not each.seen}
+    assert stretches(identify(arm, logs[0]))[-1].time[-1] == shown
+
+
 def test_the_report_draws_friction_over_velocity_without_the_spring(arm, truth):
     from robot_dynamics.app.identification_report import _Joint, stretches
 

@@ -292,9 +292,10 @@ def _torques(law: Friction, rates: Floats) -> Floats:
 
 
 def stretches(result: Result) -> list[Stretch]:
-    """The stretches that are drawn; of a robot with loops the states in which they can be
-    closed."""
-    found = []
+    """The stretches that are drawn, one recording after the other; of a robot with loops the
+    states in which they can be closed."""
+    found: list[Stretch] = []
+    later = 0.0
     described, identified = SplitDynamics(result.described), SplitDynamics(result.mechanism)
     for trace in result.traces:
         samples = trace.samples
@@ -313,7 +314,9 @@ def stretches(result: Result) -> list[Stretch]:
         series |= {"described": described(*state), "residual": samples.tau - model}
         deviation = result.band.deviation(*state)
         series |= {"low": model - 2 * deviation, "high": model + 2 * deviation}
-        found.append(Stretch(trace.seen, samples.time, samples.usable, series))
+        if found and samples.time[0] + later < found[-1].time[-1]:  # another recording begins
+            later = found[-1].time[-1] + samples.period - samples.time[0]
+        found.append(Stretch(trace.seen, samples.time + later, samples.usable, series))
     return found
 
 
