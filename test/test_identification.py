@@ -411,6 +411,9 @@ def test_recordings_are_drawn_one_after_the_other(arm, truth):
     assert (first.seen, other.seen) == (True, False)
     assert other.time[0] == pytest.approx(first.time[-1] + np.diff(first.time).mean())
     assert np.ptp(other.time) == pytest.approx(np.ptp(first.time), abs=0.1)
+    rest = np.where(other.usable, other.series["residual"], np.nan)
+    drawn = np.sqrt(np.nanmean(rest**2, axis=0))
+    assert drawn == pytest.approx(result.errors.identified, rel=1e-3)  # filtered like the efforts
     # the held-out end of a recording is where it was
     (shown,) = {each.samples.time[-1] for each in identify(arm, logs[0]).traces if not each.seen}
     assert stretches(identify(arm, logs[0]))[-1].time[-1] == shown

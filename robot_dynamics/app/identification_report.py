@@ -310,8 +310,13 @@ def stretches(result: Result) -> list[Stretch]:
         if len(samples) < 2:
             continue
         state = samples.q, samples.qd, samples.qdd
-        series |= {"tau": samples.tau, "q": samples.q, "qd": samples.qd, "identified": model}
-        series |= {"described": described(*state), "residual": samples.tau - model}
+        # the steps of friction are drawn as the filter leaves them in the measured torque
+        change = identified.blurred(samples)
+        if "friction" in series:
+            series["friction"] = series["friction"] + change
+        series |= {"tau": samples.tau, "q": samples.q, "qd": samples.qd}
+        series |= {"identified": model + change, "residual": samples.tau - model - change}
+        series |= {"described": described(*state) + described.blurred(samples)}
         deviation = result.band.deviation(*state)
         series |= {"low": model - 2 * deviation, "high": model + 2 * deviation}
         if found and samples.time[0] + later < found[-1].time[-1]:  # another recording begins
