@@ -1022,6 +1022,16 @@ def test_a_jump_of_one_joint_is_no_missing_time():
     assert not notes
 
 
+def test_steps_of_a_coarse_encoder_are_no_missing_time():
+    """Of 2 mrad, where the joint moves by 3 mrad in a period at most."""
+    time = np.arange(8000) * 1e-3
+    q, qd = 0.6 * np.sin(5 * time)[:, None], 3.0 * np.cos(5 * time)[:, None]
+    coarse, notes = np.round(q / 2e-3) * 2e-3, list[str]()
+    ((grid, _),) = even_stretches(Stream(("a",), time, coarse, qd, np.sin(9 * q)), notes)
+    np.testing.assert_allclose(grid, time, atol=1e-9)
+    assert not notes
+
+
 @pytest.mark.parametrize(("way", "jump"), [(0.0, 0.0), (-1e-4, 0.0), (1e-18, 1e-3)])
 def test_noisy_velocities_at_rest_tell_no_time(way, jump):
     """Positions that do not change, or against the velocities, or next to nothing but once."""

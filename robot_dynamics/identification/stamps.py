@@ -36,6 +36,8 @@ ASTRAY = 0.5
 """Part of a step that may be in another direction than the velocities, if it tells the time"""
 OFF = 0.1
 """Relative difference of two periods that contradict each other"""
+CLEAR = 0.2
+"""Median relative deviation of steps from their median, up to which velocities tell the period"""
 TELLING = 0.6
 """Ratio of the positions' roughness with even timing to that with the stamps, below which even
 timing is used"""
@@ -212,7 +214,7 @@ def _evened(stream: Stream) -> tuple[Stream, float, float]:
         for steps in (np.maximum(1, np.round(np.diff(time) / period)), told):
             if (steps > 1).any():
                 even.append(_timed(steps, time, usual))
-    elif (told > 1).any():
+    elif (told > 1).any() and np.isfinite(usual):
         even.append(time[0] + period * np.r_[0.0, np.cumsum(told)])
     else:
         return replace(stream, time=even[0]), 0.0, 0.0
@@ -275,12 +277,13 @@ def _periods_by_rates(stream: Stream) -> tuple[Floats, float]:
     along = astray < ASTRAY**2 * (moved[moving] ** 2).sum(axis=1)
     most = max(np.ceil(GAP), np.floor(HOLE / np.median(stamps)))
     periods = np.round(passed / usual)
+    clear = bool(np.median(np.abs(passed / usual - 1)) < CLEAR)
     steps[moving] = np.where(along & (periods <= most), np.maximum(1, periods), 1)
     period = stamps[moving].sum() / steps[moving].sum()
     for begin, end in runs(~moving):
         missing = max(0, round(stamps[begin:end].sum() / period) - (end - begin))
         steps[begin + np.argmax(stamps[begin:end])] += missing
-    return steps, usual
+    return steps, usual if clear else np.nan
 
 
 def _roughness(time: Floats, position: Floats) -> float:
