@@ -760,6 +760,8 @@ def test_degrees_are_told_where_there_are_no_limits(rates):
         warned = rd.identify(robot, log, cutoff=cutoff).warnings
         assert [words[0] for words in warned[:3]] == [*"abc"]
         assert all("are they in degrees" in words for words in warned[:3])
+        # what follows from positions in another unit is not doubted by itself
+        assert not any("effort" in words for words in warned[3:])
 
 
 def test_what_no_model_explains_is_blamed_on_positions_before_the_filter():

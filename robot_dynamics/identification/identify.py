@@ -221,11 +221,17 @@ def _identified(run: _Run[F, I]) -> I:
         run = run.scaled(sure)
     first = run.judged(run.mechanism_of(found), spread(found))
     doubtful = run.remaining(doubtful, found, first.errors)
-    explained = {each.joint for each in doubtful} if mixture is None else {*run.joints}
-    filters = run.filters_at_fault(first.errors, explained)
     causes, suspect = run.causes(found, first.errors, mixture)
+    # positions in another unit make efforts look wrong, too
+    named = [any(each.startswith(f"{name}: ") for each in suspect) for name in run.joints]
+    astray = len(named) > 1 and all(named)
+    explained = {each.joint for each in doubtful}
+    if mixture is not None or astray:
+        explained = {*run.joints}
+    filters = run.filters_at_fault(first.errors, explained)
     refuse_nonsense(first.errors, [*causes, *filters.values()])
-    suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
+    if not astray:
+        suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
     kept, found, outcome = run.never_worse(found, first)
     sound = mixture is None and all(each.sure for each in doubtful)
     more = run.more(found, kept, mixture, sound)
@@ -618,7 +624,9 @@ class _OpenRun(_Run[Fit, Identification]):
         suspect = [*confused, *far, *turns]
         # a joint that no model explains may have turned that far all the same
         causes = suspect if light else [*confused, *far]
-        return causes, [*suspect, *(other_unit(found) if mixture is None else ())]
+        if mixture is None and len(far) + len(turns) < len(self.joints):
+            suspect += other_unit(found)
+        return causes, suspect
 
     def about_described(self, found: Fit, /) -> Fit | None:
         return about_described_bodies(found)
