@@ -535,6 +535,19 @@ def test_recordings_that_are_left_out_for_the_same_reason_share_a_line(arm, trut
     assert other.endswith("; likewise 3 more: simulated 2, simulated 3, simulated 4")
 
 
+def test_alike_notes_of_many_recordings_share_a_line(arm, truth):
+    logs = [
+        replace(recording(truth, 6.0, 100.0, seed=k, noise=0.02), notes=(f"{k + 0.5} s odd at q1",))
+        for k in range(5)
+    ]
+    logs[4] = replace(logs[4], notes=("4.5 s odd at q2",))
+    odd = [note for note in identify(arm, logs).notes if "odd" in note]
+    likewise = "; likewise 3 more: simulated 1, simulated 2, simulated 3"
+    assert odd == [f"simulated 0: 0.5 s odd at q1{likewise}", "simulated 4: 4.5 s odd at q2"]
+    few = [note for note in identify(arm, logs[:3]).notes if "odd" in note]
+    assert few == [f"simulated {k}: {k}.5 s odd at q1" for k in range(3)]
+
+
 def test_a_sum_does_not_depend_on_the_order():
     rng = np.random.default_rng(0)
     terms = [Term(rng.normal(size=(3, 4)) * 10.0 ** rng.integers(-9, 9), k / 7) for k in range(60)]

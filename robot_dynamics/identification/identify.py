@@ -8,7 +8,7 @@ import math
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Generic, TypeVar
@@ -69,6 +69,11 @@ from .selection import places_of
 from .shared_filter import FEW, SharedFilter, groups
 from .unknowns import Columns, Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
+
+SINGLE = 3
+"""Largest number of recordings of which alike notes are separate lines"""
+NUMBER = re.compile(r"(?<![\w.])\d[\d.]*(e[-+]?\d+)?")
+"""A number, but none in a name"""
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Fitted)
@@ -698,8 +703,8 @@ class _Passes:
 
     def __init__(self, fleet: Fleet, progress: Callable[[str], None]):
         self._fleet, self.progress = fleet, progress
-        self._left_out: dict[str, dict[str, str]] = {}
-        """By reason, the errors of the recordings that could not be used, and their names"""
+        self._left_out: list[tuple[str, str]] = []
+        """The names of recordings that could not be used, and their errors"""
 
     def over(
         self,
@@ -728,19 +733,31 @@ class _Passes:
                 self.progress(f"{doing}: {done} of {len(indices)}, {name_of(sources[index])}")
         if needed and faults and len(faults) == len(indices):
             raise faults[min(faults)]
-        for index in sorted(faults):
-            name, fault = name_of(sources[index]), faults[index]
-            # the same reason, of whichever recording and with whichever numbers
-            reason = re.sub(r"\d+", "", str(fault).removeprefix(name).split(" (")[0])
-            self._left_out.setdefault(reason, {}).setdefault(str(fault), name)
+        self._left_out += [(name_of(sources[k]), str(faults[k])) for k in sorted(faults)]
 
     def left_out(self) -> Iterator[str]:
-        """A line for each reason to leave out recordings: the first one's error, and the names of
-        the others."""
-        for faults in self._left_out.values():
-            (first, *_), (_, *names) = faults, faults.values()
-            more = f"; likewise {len(names)} more: {', '.join(names)}" if names else ""
-            yield f"left out: {first}{more}"
+        """A line for each reason to leave out recordings."""
+        return (f"left out: {line}" for line in _together(self._left_out, 1))
+
+
+def _together(said: Iterable[tuple[str, str]], most: int) -> Iterator[str]:
+    """What is said of recordings: of more than `most` lines that differ in numbers alone, the first
+    one and the names of the others.
+
+    Args:
+        said: the recordings' names, and lines that begin with them.
+        most: the number of lines.
+    """
+    alike: dict[str, dict[str, str]] = {}
+    for name, line in said:
+        words = NUMBER.sub("", line.removeprefix(name).split(" (")[0])
+        alike.setdefault(words, {}).setdefault(line, name)
+    for lines in alike.values():
+        (first, *_), (_, *names) = lines, lines.values()
+        if len(lines) > most:
+            yield f"{first}; likewise {len(names)} more: {', '.join(names)}" if names else first
+        else:
+            yield from lines
 
     def summed(
         self,
@@ -864,5 +881,5 @@ def _notes(
     if locked:
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"
-    notes = (f"{each.source}: {note}" for each in recordings for note in each.notes)
-    yield from dict.fromkeys(notes)
+    said = ((each.source, f"{each.source}: {note}") for each in recordings for note in each.notes)
+    yield from _together(said, SINGLE)
