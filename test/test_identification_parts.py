@@ -822,7 +822,7 @@ def test_a_joint_stands_still_below_a_hundredth_of_a_radian_per_second(sliding):
         sums = SquaredErrors(
             np.array([[8.0], [2.0], [2.0], [2.0], [2.0 * rate**2]]), np.array([2.0]), 1.0
         )
-        assert sums.errors(robot).still.tolist() == [still]
+        assert sums.errors(robot, ("a",)).still.tolist() == [still]
 
 
 def test_what_is_kept_is_told_with_both_errors():

@@ -39,7 +39,7 @@ from .identified import Identified
 from .identified_mechanism import fixed_to, parted
 from .normal_equations import NormalEquations, SummedEquations, approached
 from .preparation import Even, Prepared, Samples
-from .recording import Floats, Recording
+from .recording import Floats
 from .solve import Prior, minimise
 from .unknowns import (
     body_names,
@@ -78,18 +78,10 @@ class ClosedIdentification(Identified):
     """The solution of the least-squares problem, with its covariance"""
 
     @property
-    def joints(self) -> tuple[str, ...]:
-        """The names of the independent joints, in the order of states."""
-        return self.fit.unknowns.joints
-
-    @property
     def described_parameters(self) -> dict[str, float]:
         """The described values of these parameters; 0 for friction and rotors that are not
         described."""
         return self._by_name(self.fit.unknowns.values)
-
-    def _by_name(self, x: Floats) -> dict[str, float]:
-        return dict(zip(self.fit.names, x.tolist(), strict=True))
 
 
 def fit_closed(unknowns: ClosedUnknowns, normal: NormalEquations) -> ClosedFit:
@@ -265,17 +257,6 @@ class ClosedUnknowns:
         """The parameter of a motor's viscous friction."""
         name = f"{joint}.viscous"
         return self.names.index(name) if name in self.names else None
-
-    def check_names(self, recording: Recording) -> None:
-        """Check that a recording has all motors.
-
-        Raises:
-            RecordingError: it lacks one.
-        """
-        if lacking := [name for name in self.joints if name not in recording.names]:
-            raise RecordingError(
-                f"{recording.source}: missing motors: {listed(lacking)}", name=recording.source
-            )
 
     def check(self, raw: Even, unused: Collection[str] = ()) -> Iterator[str]:
         """Check that a recording is one of this robot; a note if some of it is not.

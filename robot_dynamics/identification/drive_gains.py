@@ -27,6 +27,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -130,13 +131,7 @@ def drive_gains(
         )
     joints = match(mechanism, taken[0][0].names)[0].joint_names
     for recording, _ in taken:
-        lacking = [name for name in joints if name not in recording.names]
-        if lacking:
-            raise RecordingError(
-                f"{recording.source}: missing joints: {listed(lacking)} (the first recording has "
-                "them)",
-                name=recording.source,
-            )
+        recording.check_names(joints, more=" (the first recording has them)")
     chosen = match(mechanism, joints)[0]
     rows = motor_rows(chosen)
     sums = _GramMatrices(Unknowns.of(chosen), Unknowns.of(chosen, link), load, rows)
@@ -223,25 +218,23 @@ class _GramMatrices:
             raise RecordingError(f"{listed(idle)}: no effort was recorded", name=idle[0])
         if not self.gram[:, p, p].any():
             raise RecordingError("the load causes no torque in the recorded motion", name="load")
-        B = self._excited()
-        start = [self._one_joint(each, B) for each in self.gram]
+        start = [self._one_joint(G) for G in self._combined]
         sigma2 = np.array([noise for _, noise in start])
-        s = self._initial_inverse_gains([inverse for inverse, _ in start], B)
-        m = B.shape[1]
-        x = np.concatenate([s, np.zeros(m + n * OWN)])
-        x = self._linear(x, B, sigma2)
+        s = self._initial_inverse_gains([inverse for inverse, _ in start])
+        x = self._linear(np.concatenate([s, np.zeros(self._basis.shape[1] + n * OWN)]), sigma2)
         # a Gram matrix is RᵀR
-        reduced = [root_of(self._combined(each, B)).T for each in self.gram]
+        reduced = [root_of(G).T for G in self._combined]
         for _ in range(STEPS):
-            J, r = self._jacobian(x, m, reduced, np.sqrt(sigma2))
+            J, r = self._jacobian(x, reduced, np.sqrt(sigma2))
             step = np.linalg.lstsq(J, -r, 1e-12)[0]
             x = x + step
             if np.abs(step[:n]).max() <= SMALL * np.abs(x[:n]).max():
                 break
-        J, r = self._jacobian(x, m, reduced, np.sqrt(sigma2))
-        return self._result(x, m, B, J)
+        J, _ = self._jacobian(x, reduced, np.sqrt(sigma2))
+        return self._result(x, J)
 
-    def _excited(self) -> Floats:
+    @cached_property
+    def _basis(self) -> Floats:
         """(p, m): the combinations of φ that the motion excites."""
         p = self.p
         # each joint is scaled by the size of its efforts
@@ -253,35 +246,25 @@ class _GramMatrices:
         basis: Floats = inverse[:, None] * vectors[:, kept]
         return basis
 
-    def _combined(self, gram: Floats, B: Floats) -> Floats:
-        """The Gram matrix with the body columns combined by B."""
-        p, m = self.p, B.shape[1]
-        T = np.zeros((len(gram), m + len(gram) - p))
-        T[:p, :m] = B
-        T[p:, m:] = np.eye(len(gram) - p)
-        combined: Floats = T.T @ gram @ T
-        return combined
+    @cached_property
+    def _combined(self) -> list[Floats]:
+        """By joint, the Gram matrix with the columns of φ combined by `_basis`."""
+        return [_with_columns(gram, self._basis) for gram in self.gram]
 
-    def _one_joint(self, gram: Floats, B: Floats) -> tuple[tuple[float, float], float]:
+    def _one_joint(self, G: Floats) -> tuple[tuple[float, float], float]:
         """((s_j, its variance), noise σ²) of one joint, fitted alone, which is a linear problem."""
-        G = self._combined(gram, B)
-        scale = np.sqrt(np.maximum(np.diag(G), 1e-300))
-        G = G / np.outer(scale, scale)
-        A, b = G[:-1, :-1], G[:-1, -1]
-        inverse = np.linalg.pinv(A, 1e-12, hermitian=True)
-        x = inverse @ b
-        noise = max(float(G[-1, -1] - b @ x), 1e-14)
-        k = B.shape[1]
+        k = self._basis.shape[1]
+        x, variances, left = _regression(G)
         count = max(float(self.count.max()), 1.0)
-        variance = max(float(inverse[k, k]), 0.0) * noise / count
-        told = gram[self.p, self.p] > 0
-        factor = scale[-1] / scale[k]
+        noise = max(left, 1e-14)
+        told = G[k, k] > 0
+        variance = max(float(variances[k]), 0.0) * noise / count
         return (
-            (float(x[k]) * factor, variance * factor**2) if told else (0.0, np.inf),
-            noise * scale[-1] ** 2 / count,
+            (float(x[k]), variance) if told else (0.0, np.inf),
+            noise * float(G[-1, -1]) / count,
         )
 
-    def _initial_inverse_gains(self, alone: list[tuple[float, float]], B: Floats) -> Floats:
+    def _initial_inverse_gains(self, alone: list[tuple[float, float]]) -> Floats:
         """s (n,); at joints on which the load has little effect, it follows from the bodies found
         with the other joints."""
         values = np.array([value for value, _ in alone])
@@ -294,30 +277,21 @@ class _GramMatrices:
             )
         if not vague.any():
             return values
-        x = np.concatenate([np.where(vague, 0.0, values), np.zeros(B.shape[1] + len(values) * OWN)])
+        n, m = len(values), self._basis.shape[1]
         sigma2 = np.array([max(each[-1, -1], 1e-300) for each in self.gram])
         sigma2[vague] = np.inf
-        x = self._linear(x, B, sigma2)
-        z = B @ x[len(values) : len(values) + B.shape[1]]
+        x = np.concatenate([np.where(vague, 0.0, values), np.zeros(m + n * OWN)])
+        phi = self._basis @ self._linear(x, sigma2)[n : n + m]
         for j in np.flatnonzero(vague):
-            gram, p = self.gram[j], self.p
-            T = np.zeros((len(gram), 1 + OWN + 1))
-            T[:p, 0], T[p, 0] = z, 1.0
-            T[p + 1 :, 1:] = np.eye(OWN + 1)
-            G = T.T @ gram @ T
-            scale = np.sqrt(np.maximum(np.diag(G), 1e-300))
-            G = G / np.outer(scale, scale)
-            fitted = np.linalg.pinv(G[:-1, :-1], 1e-12, hermitian=True) @ G[:-1, -1]
-            values[j] = fitted[0] * scale[-1] / scale[0]
+            values[j] = _regression(_with_columns(self.gram[j], np.append(phi, 1.0)[:, None]))[0][0]
         return values
 
-    def _linear(self, x: Floats, B: Floats, sigma2: Floats) -> Floats:
+    def _linear(self, x: Floats, sigma2: Floats) -> Floats:
         """Solve for φ and f with the given s of x."""
-        n, m = len(self.joints), B.shape[1]
+        n, m = len(self.joints), self._basis.shape[1]
         size = m + n * OWN
         A, b = np.zeros((size, size)), np.zeros(size)
-        for j, gram in enumerate(self.gram):
-            G = self._combined(gram, B)
+        for j, G in enumerate(self._combined):
             T = np.zeros((len(G), size))
             T[:m, :m] = x[j] * np.eye(m)
             T[m + 1 : -1, m + j * OWN : m + (j + 1) * OWN] = np.eye(OWN)
@@ -328,33 +302,33 @@ class _GramMatrices:
         y = np.linalg.pinv(A / np.outer(scale, scale), 1e-13, hermitian=True) @ (b / scale)
         return np.concatenate([x[:n], y / scale])
 
-    def _jacobian(
-        self, x: Floats, m: int, reduced: list[Floats], sigma: Floats
-    ) -> tuple[Floats, Floats]:
+    def _own(self, j: int) -> slice:
+        """The places in x of joint j's own parameters f_j."""
+        begin = len(self.joints) + self._basis.shape[1] + j * OWN
+        return slice(begin, begin + OWN)
+
+    def _jacobian(self, x: Floats, reduced: list[Floats], sigma: Floats) -> tuple[Floats, Floats]:
         """(J, r) of all joints' residuals s_j (Y_j φ + τ_j) + F_j f_j - v_j, divided by σ_j."""
-        n = len(self.joints)
+        n, m = len(self.joints), self._basis.shape[1]
         phi = np.append(x[n : n + m], 1.0)
         Js, rs = [], []
         for j, R in enumerate(reduced):
-            own = slice(n + m + j * OWN, n + m + (j + 1) * OWN)
             J = np.zeros((len(R), len(x)))
             J[:, j] = R[:, : m + 1] @ phi
             J[:, n : n + m] = x[j] * R[:, :m]
-            J[:, own] = R[:, m + 1 : -1]
+            J[:, self._own(j)] = R[:, m + 1 : -1]
             Js.append(J / sigma[j])
-            rs.append((x[j] * J[:, j] + R[:, m + 1 : -1] @ x[own] - R[:, -1]) / sigma[j])
+            rs.append((x[j] * J[:, j] + R[:, m + 1 : -1] @ x[self._own(j)] - R[:, -1]) / sigma[j])
         return np.vstack(Js), np.concatenate(rs)
 
-    def _result(self, x: Floats, m: int, B: Floats, J: Floats) -> DriveGains:
+    def _result(self, x: Floats, J: Floats) -> DriveGains:
         n, p = len(self.joints), self.p
         covariance = np.linalg.pinv(J.T @ J, 1e-14, hermitian=True)
-        full = np.concatenate([B @ x[n : n + m], [1.0]])
+        phi = np.append(self._basis @ x[n : n + self._basis.shape[1]], 1.0)
         deviations, gains, words = {}, {}, []
         for j, name in enumerate(self.joints):
             residuals = [
-                Z[j][:, : p + 1] @ full * x[j]
-                + Z[j][:, p + 1 : -1] @ x[n + m + j * OWN : n + m + (j + 1) * OWN]
-                - Z[j][:, -1]
+                Z[j][:, : p + 1] @ phi * x[j] + Z[j][:, p + 1 : -1] @ x[self._own(j)] - Z[j][:, -1]
                 for Z in self.kept
             ]
             slow = np.mean([max(1.0, correlation_length(each)) for each in residuals])
@@ -367,3 +341,29 @@ class _GramMatrices:
                     f"{deviations[name]:.2g}): move it more, or mount the load off its axis"
                 )
         return DriveGains(gains, deviations, tuple(words), bool(self.shared))
+
+
+def _with_columns(gram: Floats, B: Floats) -> Floats:
+    """The Gram matrix of rows whose first columns are replaced by these columns times B."""
+    p, m = B.shape
+    T = np.zeros((len(gram), m + len(gram) - p))
+    T[:p, :m] = B
+    T[p:, m:] = np.eye(len(gram) - p)
+    combined: Floats = T.T @ gram @ T
+    return combined
+
+
+def _regression(G: Floats) -> tuple[Floats, Floats, float]:
+    """(x, their variances, the error) of the last column's regression on the others.
+
+    Variances and error are relative to the sum of squares of the last column.
+
+    Args:
+        G: the Gram matrix.
+    """
+    scale = np.sqrt(np.maximum(np.diag(G), 1e-300))
+    scaled = G / np.outer(scale, scale)
+    inverse = np.linalg.pinv(scaled[:-1, :-1], 1e-12, hermitian=True)
+    x, factor = inverse @ scaled[:-1, -1], scale[-1] / scale[:-1]
+    error = float(scaled[-1, -1] - scaled[:-1, -1] @ x)
+    return x * factor, np.diag(inverse) * factor**2, error

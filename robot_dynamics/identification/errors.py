@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -95,31 +95,15 @@ class SquaredErrors:
     duration: float
     """s"""
 
-    @classmethod
-    def of(
-        cls, values: Sequence[Floats], usable: NDArray[np.bool_], duration: float
-    ) -> SquaredErrors:
-        """The sums over samples (k, n).
-
-        Args:
-            values: five of (k, n), in the order of `squares`.
-            usable: (k, n), which samples count.
-            duration: s.
-        """
-        squares = [(np.where(usable, each, 0.0) ** 2).sum(axis=0) for each in values]
-        return cls(np.array(squares), usable.sum(axis=0), duration)
-
-    def errors(self, mechanism: Mechanism, joints: tuple[str, ...] | None = None) -> Errors:
+    def errors(self, mechanism: Mechanism, joints: tuple[str, ...]) -> Errors:
         """Root mean squares by joint; NaN where nothing was measured.
 
         Args:
             mechanism: the robot.
-            joints: the joints of the columns; None: all of the robot.
+            joints: the joints of the columns.
         """
-        joints, rates = joints or mechanism.joint_names, self.squares[4]
-        still = [
-            stands_still(mechanism, *each) for each in zip(joints, rates, self.count, strict=True)
-        ]
+        each = zip(joints, self.squares[4], self.count, strict=True)
+        still = [stands_still(mechanism, *own) for own in each]
         with np.errstate(invalid="ignore", divide="ignore"):
             torque, before, after, raw = np.sqrt(self.squares[:4] / self.count)
         return Errors(
@@ -202,8 +186,8 @@ def squared_errors(part: Prepared, stretches: Iterable[Compared]) -> SquaredErro
     n = len(part.joints)
     squares, count = np.zeros((5, n)), np.zeros(n)
     for each in stretches:
-        differences = (each.samples.tau, each.described, each.identified, each.unfiltered)
-        own = SquaredErrors.of((*differences, each.samples.qd), each.samples.usable, 0.0)
-        squares += own.squares
-        count += own.count
+        samples = each.samples
+        values = samples.tau, each.described, each.identified, each.unfiltered, samples.qd
+        squares += [(np.where(samples.usable, own, 0.0) ** 2).sum(axis=0) for own in values]
+        count += samples.usable.sum(axis=0)
     return SquaredErrors(squares, count, part.duration)

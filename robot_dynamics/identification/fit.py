@@ -51,6 +51,7 @@ class Fitted:
     gamma: float
     sigma: Floats
     """(n,), N·m or N: residual standard deviation by joint, NaN where there are no efforts"""
+    unknowns: Columns
 
     @property
     def known(self) -> NDArray[np.intp]:
@@ -125,20 +126,19 @@ def with_noise(
         before, wider = wider, normal.misfit(unknowns, found.columns @ found.x)
         if float(np.abs(np.log(wider / before)).max()) < SAME:
             break
-    return _with_all_noise(unknowns, found, normal, before)
+    return _with_all_noise(found, normal, before)
 
 
-def _with_all_noise(unknowns: Columns, found: F, normal: NormalEquations, taken: Floats) -> F:
+def _with_all_noise(found: F, normal: NormalEquations, taken: Floats) -> F:
     """The same parameters, with a noise, and thus a covariance, that accounts for the degrees of
     freedom used by the fit.
 
     Args:
-        unknowns: the parameters to identify.
         found: the fit.
         normal: the normal equations.
         taken: (n,), the factor by which each joint's noise variance was already increased.
     """
-    E, own = found.columns, found.known
+    unknowns, E, own = found.unknowns, found.columns, found.known
     known = E[:, own] @ inverted(found.curvature[np.ix_(own, own)]) @ E[:, own].T
     bent = normal.bent(unknowns, known) / taken
     honest = normal.honest()

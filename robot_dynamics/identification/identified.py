@@ -82,10 +82,10 @@ class Identified(ABC):
     not fitted, and all errors of such a joint are computed with the factor applied"""
 
     @property
-    @abstractmethod
     def joints(self) -> tuple[str, ...]:
-        """The joints' names, in the order of all results by joint; of a robot with loops the
-        motors."""
+        """The joints' names, in the order of states and of all results by joint; of a robot with
+        loops the motors."""
+        return self.fit.unknowns.joints
 
     @property
     @abstractmethod
@@ -93,9 +93,11 @@ class Identified(ABC):
         """The described values of the parameters by name; 0 for friction, and for rotors of robots
         with loops, that are not described."""
 
-    @abstractmethod
     def _by_name(self, x: Floats) -> dict[str, float]:
-        """The fitted parameters x (p,) by name."""
+        """Parameters x (p,) of the fit by name, with the described values from which some of them
+        are deviations added."""
+        values = x + self.fit.columns.T @ self.fit.unknowns.offsets
+        return dict(zip(self.fit.names, values.tolist(), strict=True))
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

@@ -99,11 +99,6 @@ class Identification(Identified):
     well enough to tell"""
 
     @property
-    def joints(self) -> tuple[str, ...]:
-        """The joints' names, in the order of all results by joint."""
-        return self.fit.unknowns.joints
-
-    @property
     def described_parameters(self) -> dict[str, float]:
         """The described values of these parameters; 0 for friction that is not described."""
         unknowns = self.fit.unknowns
@@ -114,15 +109,6 @@ class Identification(Identified):
             for k, name in enumerate(self.fit.drives[owner].law.names, own.start):
                 values[k] = float(law.get(name, 0.0))
         return self._by_name(values)
-
-    def _by_name(self, x: Floats) -> dict[str, float]:
-        """Parameters by name, with full rotor inertias; x contains only their deviations from the
-        described ones."""
-        values, unknowns = x.copy(), self.fit.unknowns
-        for owner, own in places_of(self.fit.drives, unknowns).items():
-            if self.fit.drives[owner].rotor:
-                values[own.stop - 1] += unknowns.rotor_inertia(owner)
-        return dict(zip(self.fit.names, values.tolist(), strict=True))
 
 
 @one_blas_thread()

@@ -442,7 +442,7 @@ def _weighting(unknowns: Columns, prepared: Prepared) -> _Weighting:
         x, _ = approached(gram, moment, unknowns.prior, held)
         residual = np.abs(np.concatenate([each.residual(x) for each in rows]))
         others = zip(residual.T, (usable & ~first).T, strict=True)
-        return np.array([_median(own[good]) if good.any() else 0.0 for own, good in others])
+        return np.array([np.median(own[good]) if good.any() else 0.0 for own, good in others])
 
     pulled = np.zeros(usable.shape[1], dtype=bool)
     if len(springs):
@@ -597,16 +597,7 @@ def approached(
 
 def robust_deviation(residual: Floats) -> float:
     """The standard deviation of normal residuals (k,), however large some outliers are."""
-    return SIGMA_OF_MAD * _median(np.abs(residual))
-
-
-def _median(values: Floats) -> float:
-    """The median of values (k,); NumPy's spends more time on checking its arguments than on finding
-    it."""
-    middle = len(values) // 2
-    if len(values) % 2:
-        return float(np.partition(values, middle)[middle])
-    return float(np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].mean())
+    return SIGMA_OF_MAD * float(np.median(np.abs(residual)))
 
 
 def correlation_length(residual: Floats) -> float:

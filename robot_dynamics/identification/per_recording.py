@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import RecordingError, listed
 from ..inputs import frequency
 from ..mechanism import Mechanism
 from .band import Needed, Spread, needed
@@ -198,19 +197,13 @@ class Work:
             return self._with_motors(recording)
         if joints is None:
             joints = match(self.mechanism, recording.names)[0].joint_names
-        lacking = [name for name in joints if name not in recording.names]
-        if lacking:
-            raise RecordingError(
-                f"{recording.source}: missing joints: {listed(lacking)} (the other recordings have "
-                "them)",
-                name=recording.source,
-            )
+        recording.check_names(joints, more=" (the other recordings have them)")
         return even(recording, joints, sliding(self.mechanism, joints))
 
     def _with_motors(self, recording: Recording) -> Even:
         """The motors' motion of a robot with loops; arguments and errors as for `raw`."""
-        self.closed.check_names(recording)
         motors = self.closed.joints
+        recording.check_names(motors, "motors")
         raw = even(recording, motors, sliding(self.mechanism, motors))
         return replace(raw, notes=(*raw.notes, *self.closed.check(raw, self.unrelated)))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, choices, wrong
+from ..errors import InputError, RecordingError, choices, listed, wrong
 
 Floats = NDArray[Any]
 """An array of float64"""
@@ -143,6 +143,21 @@ class Recording:
                 raise wrong(
                     InputError, f"{self.source}: {what} of joint", name, choices(self.names)
                 )
+
+    def check_names(self, names: Iterable[str], what: str = "joints", more: str = "") -> None:
+        """Check that it has all of these joints.
+
+        Args:
+            names: the joints.
+            what: what they are, for the error.
+            more: the error's end.
+
+        Raises:
+            RecordingError: it lacks one.
+        """
+        if lacking := [name for name in names if name not in self.names]:
+            words = f"{self.source}: missing {what}: {listed(lacking)}{more}"
+            raise RecordingError(words, name=self.source)
 
     def without_efforts(self, names: Collection[str]) -> Recording:
         """The recording without the efforts of these joints."""

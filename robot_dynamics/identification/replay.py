@@ -176,7 +176,7 @@ def _models(
                 expected = f"none: {label} has loops"
                 raise wrong(InputError, "motor_efforts", motor_efforts, expected)
             unknowns = closed = ClosedUnknowns(mechanism)
-            closed.check_names(recording)
+            recording.check_names(closed.joints, "motors")
         else:
             mechanism, missing = match(mechanism, recording.names)
             if missing:
