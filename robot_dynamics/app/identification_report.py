@@ -311,12 +311,12 @@ def stretches(result: Result) -> list[Stretch]:
             continue
         state = samples.q, samples.qd, samples.qdd
         # the steps of friction are drawn as the filter leaves them in the measured torque
-        change = identified.blurred(samples)
+        change = samples.blurred(identified.friction)
         if "friction" in series:
             series["friction"] = series["friction"] + change
         series |= {"tau": samples.tau, "q": samples.q, "qd": samples.qd}
         series |= {"identified": model + change, "residual": samples.tau - model - change}
-        series |= {"described": described(*state) + described.blurred(samples)}
+        series |= {"described": described(*state) + samples.blurred(described.friction)}
         deviation = result.band.deviation(*state)
         series |= {"low": model - 2 * deviation, "high": model + 2 * deviation}
         if found and samples.time[0] + later < found[-1].time[-1]:  # another recording begins

@@ -721,6 +721,19 @@ class _Passes:
             raise faults[min(faults)]
         self._left_out += [(name_of(sources[k]), str(faults[k])) for k in sorted(faults)]
 
+    def summed(
+        self,
+        doing: str,
+        function: Callable[[Source], R],
+        sources: Mapping[int, Source],
+        needed: bool = True,
+    ) -> R | None:
+        """The sum of these results; None: no recording is usable. Otherwise as `over`."""
+        total: Sum[R] = Sum()
+        for _, each in self.over(doing, function, sources, needed):
+            total.add(each)
+        return total.value() if total else None
+
     def left_out(self) -> Iterator[str]:
         """A line for each reason to leave out recordings."""
         return (f"left out: {line}" for line in _together(self._left_out, 1))
@@ -744,19 +757,6 @@ def _together(said: Iterable[tuple[str, str]], most: int) -> Iterator[str]:
             yield f"{first}; likewise {len(names)} more: {', '.join(names)}" if names else first
         else:
             yield from lines
-
-    def summed(
-        self,
-        doing: str,
-        function: Callable[[Source], R],
-        sources: Mapping[int, Source],
-        needed: bool = True,
-    ) -> R | None:
-        """The sum of these results; None: no recording is usable. Otherwise as `over`."""
-        total: Sum[R] = Sum()
-        for _, each in self.over(doing, function, sources, needed):
-            total.add(each)
-        return total.value() if total else None
 
 
 @dataclass(frozen=True, eq=False)
