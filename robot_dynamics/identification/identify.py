@@ -615,9 +615,8 @@ class _OpenRun(_Run[Fit, Identification]):
         suspect = [*confused, *far, *turns]
         # a joint that no model explains may have turned that far all the same
         causes = suspect if light else [*confused, *far]
-        if mixture is None and len(far) + len(turns) < len(self.joints):
-            suspect += other_unit(found)
-        return causes, suspect
+        alone = mixture is None and len(far) + len(turns) < len(self.joints)
+        return causes, [*suspect, *(other_unit(found) if alone else ())]
 
     def about_described(self, found: Fit, /) -> Fit | None:
         return about_described_bodies(found)
