@@ -18,6 +18,7 @@ from robots import CONFIG, random_urdf
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
+from robot_dynamics.app.command import Progress
 from robot_dynamics.app.commands import COMMANDS
 from robot_dynamics.app.compare import constant_acceleration, within_reach
 from robot_dynamics.app.demo import CONTROLLER, DEMOS
@@ -459,6 +460,19 @@ def test_a_file_is_written_whole_or_left_as_it_is(tmp_path, monkeypatch):
     assert place.read_text(encoding="utf-8") == "new ü"
     names = ["exports", "link.urdf", "robot.urdf"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+def test_a_count_is_printed_once_a_second_and_every_other_step(monkeypatch, capsys):
+    now = iter([0.0, 0.5, *(1.2 + 0.1 * k for k in range(20)), 3.2, 3.3])
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    progress = Progress()
+    progress("reading")  # within the first second
+    for k in range(20):
+        progress(f"start {k} of 20")
+    progress("fitting")
+    progress("writing")
+    said = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["start 0 of 20", "start 10 of 20", "fitting", "writing"]
 
 
 def test_the_list_of_commands_cuts_no_sentence(monkeypatch, capsys):

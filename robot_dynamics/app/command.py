@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -183,12 +184,19 @@ def terminable() -> Iterator[None]:
 
 
 class Progress:
-    """Prints a line on stderr for each step after `QUIET`."""
+    """Prints a line on stderr for each step after `QUIET`.
+
+    Lines that differ only in their numbers, as those of a count, are printed once a second.
+    """
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
+        self._last = ("", 0.0)
 
     def __call__(self, words: str) -> None:
         passed = time.monotonic() - self._begin
-        if passed > QUIET:
+        kind = re.sub(r"\d+", "", words)
+        before, at = self._last
+        if passed > QUIET and (kind != before or passed >= at + 1.0):
+            self._last = kind, passed
             print(f"{passed:4.0f} s: {words}", file=sys.stderr, flush=True)

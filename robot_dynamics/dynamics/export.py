@@ -6,6 +6,7 @@ robot_torques(q, qd, qdd, tau);   the robot's parameters are compiled in; no all
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -171,7 +172,7 @@ def written(
     size = None if source is None else compiled_size(source, levels)
     lines = list(lines)
     if size is not None:
-        code, stack = size["code"] / 1e3, size["stack"] / 1e3
+        code, stack = size["code"] / 1e3, math.ceil(size["stack"] / 100) / 10
         compiler = f"{size['compiler']} on this machine"
         lines.append(f"code {code:.1f} kB, stack at most {stack:.1f} kB ({compiler})")
     return {
