@@ -667,6 +667,17 @@ def test_every_runs_model_loads_and_has_the_lengths_that_it_names(name, tmp_path
             assert long == pytest.approx(factor * np.asarray(known), rel=1e-12, abs=1e-12)
 
 
+def test_a_run_worse_than_the_first_has_its_ratio_beside_its_line():
+    pytest.importorskip("matplotlib")
+    from robot_dynamics.app.plots import _label_rms, figure
+
+    _, axes = figure(1, 1, width=4.0, height=3.0)
+    axes[0, 0].set_yscale("log")
+    axes[0, 0].set_ylim(1e-4, 10.0)
+    _label_rms(axes[0, 0], [1.0, 5.0, 0.25, 0.001], 0.05)
+    assert {each.get_text() for each in axes[0, 0].texts} == {"RMS", "÷ 0.2", "÷ 4", "÷ 1,000"}
+
+
 def test_the_labels_of_many_runs_stay_apart_and_beside_the_axes():
     from robot_dynamics.app.plots import LABEL, _label_rms, figure
 

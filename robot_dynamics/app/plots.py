@@ -13,6 +13,7 @@ import numpy as np
 from ..description.files import writable
 from ..errors import BackendError, InputError, not_installed, wrong
 from ..scalar import Floats
+from .tables import ratio
 
 if TYPE_CHECKING:
     from ..identification.excitation import ExcitingMotion
@@ -232,7 +233,7 @@ def _label_rms(axes: Any, errors: Sequence[float], gap: float) -> None:
         heights[i] = max(heights[i], 0.0 if i == len(order) - 1 else heights[i + 1] + gap)
     for k, height in zip(order, heights, strict=True):
         axes.annotate(
-            f"÷ {errors[0] / errors[k]:,.0f}" if k else "RMS",
+            f"÷ {ratio(errors[0] / errors[k])}" if k else "RMS",
             (1.01, height),
             xycoords="axes fraction",
             color=COLOURS[k % len(COLOURS)],

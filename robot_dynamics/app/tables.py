@@ -63,3 +63,8 @@ def _paragraph(head: list[str], row: list[str], room: int) -> list[str]:
         break_on_hyphens=False,
     )
     return [f"  {row[0]}", *folded]
+
+
+def ratio(value: float) -> str:
+    """A ratio in whole numbers from 10 on, and in two digits below."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...outputs import COUNT, EACH, JOINTS, NOTES, NULLABLE, NUMBER, ROBOT, TEXT, record
 from .. import gears
-from ..tables import table
+from ..tables import ratio, table
 from .record import Track
 from .subject import Subject
 
@@ -172,8 +172,8 @@ def text(result: dict[str, Any]) -> str:
         for k, (run, error) in enumerate(zip(result["runs"], errors, strict=True)):
             cells = []
             for key in ("rms", "peak"):
-                ratio = _ratio(error[f"{key}_ratio"]) if k else ""
-                cells += [f"{error[key]:.3e} {unit:>3}", ratio]
+                divided = ratio(error[f"{key}_ratio"]) if k else ""
+                cells += [f"{error[key]:.3e} {unit:>3}", divided]
             rows.append(["" if k else name, run["label"], *cells])
     lines += table(rows, left=2)
     if result["against"]:
@@ -184,11 +184,7 @@ def text(result: dict[str, Any]) -> str:
         ]
         kinds = [what for what in ("joints", "platform") if pairs[what]]
         lines += table([[what, *(f"{x:.2f}" for x in pairs[what])] for what in kinds])
-        better = sum(x < 1 for x in pairs["platform"])
-        lines.append(
-            f"  better in {better} of {len(pairs['platform'])}: this depends on "
-            "the robot; benchmarks/passive_sensors.py compares 200"
-        )
+        lines.append("  this depends on the robot; benchmarks/passive_sensors.py compares 200")
     if result["bounds"]:
         lines += [
             "",
@@ -201,10 +197,6 @@ def text(result: dict[str, Any]) -> str:
         ]
         lines += table(rows)
     return "\n".join([*lines, "", f"picture: {result['picture']}", f"page: {result['page']}"])
-
-
-def _ratio(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _rows(result: dict[str, Any]) -> list[tuple[str, str, list[dict[str, float]]]]:
