@@ -322,3 +322,33 @@ def test_rotation_vectors_are_scipys(angle):
         again = Rotation.from_rotvec(rotation_vector(R)).as_matrix()
         assert again == pytest.approx(R, abs=1e-7)
         assert np.linalg.norm(rotation_vector(R)) == pytest.approx(angle, abs=1e-7)
+
+
+def small(part: object, key: str = "") -> object:
+    """The same part of a description with all lengths in mm, and with other names."""
+    if isinstance(part, dict):
+        return {key: small(value, key) for key, value in part.items()}
+    if key in ("xyz", "a", "d", "center_of_mass", "slide"):
+        return np.multiply(part, 1e-3).tolist()
+    if isinstance(part, list):
+        return [small(each, key) for each in part]
+    return f"small {part}" if key in ("name", "parent", "link", "actuated") else part
+
+
+def test_small_loops_on_a_large_robot_are_no_nearer_to_a_singularity_than_alone(tmp_path):
+    """A latch of a few mm on an arm of a few m has no joint in common with it."""
+    large = closed_robots.driven_slider(1) | {"actuated": ["crank"]}
+    latch = small(large)
+    latch["links"][0]["parent"] = "block"
+    latch["links"][1]["parent"] = "small ground"
+    latch["home"] = {f"small {name}": value for name, value in latch["home"].items()}
+    both = large | {key: large[key] + latch[key] for key in ("links", "loops", "actuated")}
+    both |= {"robot": "both", "home": large["home"] | latch["home"]}
+    alone, chain = (ClosedChain(closed_robots.load(each, tmp_path)) for each in (large, both))
+    assert chain.home.condition == pytest.approx(alone.home.condition)
+    found = chain.forward_kinematics(chain.home.q_a + 0.2)
+    places = dict(zip(chain.coordinate_names, found.q_r, strict=True))
+    state = alone.forward_kinematics(alone.home.q_a + 0.2)
+    for name, value in zip(alone.coordinate_names, state.q_r, strict=True):
+        size = 1e3 if name == "slide" else 1.0
+        assert [places[name], places[f"small {name}"] * size] == pytest.approx([value, value])

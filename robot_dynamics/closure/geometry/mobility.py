@@ -15,7 +15,7 @@ from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
 from .constraints import Row
 from .corrections import Correction, Spin, advice, loose_motions, loose_spins, spins
-from .home_search import WELDED, HomeSearch, rank
+from .home_search import WELDED, HomeSearch, apart, rank
 from .independent_rows import IndependentRows
 from .linear import chosen_rows, pivots, without_row
 from .loop_geometry import LoopGeometry
@@ -129,7 +129,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Correction:
     rows, miss = geometry.rows, geometry.residual(start)
 
     def searching(where: Floats) -> HomeSearch:
-        return HomeSearch(geometry, *_scales(geometry, rows, geometry.jacobian(where)))
+        return HomeSearch(geometry, *_scales(geometry, geometry.jacobian(where)))
 
     search = searching(start)
     motors, everything = np.arange(len(start)) < geometry.actuated, np.ones(len(start), dtype=bool)
@@ -184,23 +184,34 @@ def explore(geometry: LoopGeometry) -> Mobility | Correction:
     return Mobility(closure, home, miss, n - most, left_out, row_scale)
 
 
-def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:
-    """Scales of rows and columns that make lengths relative to the mechanism's size, the typical
-    lever arm of its joints."""
-    tree, names = geometry.constraints.tree, geometry.names
-    turns = np.array([tree.joint(name).turns for name in names], dtype=bool)
-    lengths = np.array([row.is_length for row in rows], dtype=bool)
-    levers = abs(J[np.ix_(lengths, turns)]).ravel()
+def _scales(geometry: LoopGeometry, J: Floats) -> tuple[Floats, Floats]:
+    """Scales of rows and columns that make lengths relative to the size of the loops in which they
+    are, the typical lever arm of the joints in them. Loops that share no joint, such as those of an
+    arm and of its gripper, have sizes of their own."""
+    closure = geometry.constraints
+    turns = np.array([closure.tree.joint(name).turns for name in geometry.names], dtype=bool)
+    lengths = np.array([row.is_length for row in closure.rows], dtype=bool)
+    size = _lever(J[np.ix_(lengths, turns)], 1.0)
+    row_scale, column_scale = np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
+    for members, columns in apart(closure):
+        mine = lengths & np.isin(closure.owners, members)
+        size_of_part = _lever(J[np.ix_(mine, columns[turns[columns]])], size)
+        row_scale[mine], column_scale[columns[~turns[columns]]] = 1 / size_of_part, size_of_part
+    return row_scale, column_scale
+
+
+def _lever(levers: Floats, otherwise: float) -> float:
+    """The typical lever arm, m; `otherwise` if there is none."""
+    levers = abs(levers).ravel()
     # without levers that are only rounding errors
     levers = levers[levers > NO_LEVER * max(levers, default=0.0)]
-    size = float(np.sqrt(np.mean(levers**2))) if len(levers) else 1.0
-    return np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
+    return float(np.sqrt(np.mean(levers**2))) if len(levers) else otherwise
 
 
 def size_of(rows: tuple[Row, ...], row_scale: Floats) -> float:
-    """The mechanism's size, m, by which lengths are divided."""
+    """The mechanism's size, m: that of its largest loops."""
     lengths = (scale for scale, row in zip(row_scale, rows, strict=True) if row.is_length)
-    return next((float(1 / scale) for scale in lengths), 1.0)
+    return max((float(1 / scale) for scale in lengths), default=1.0)
 
 
 def _far(
@@ -344,9 +355,9 @@ def _counting_alike(
     # a force is weighted by its moment about a lever of the mechanism's size
     levers = {name: float(scale) for name, scale in zip(motors, column_scale, strict=False)}
     shares = {name: 1 / lever for name, lever in levers.items()}
-    sliding = [levers[name] for name in motors if not mechanism.joint(name).turns]
+    sliding = [f"{levers[name]:.3g}" for name in motors if not mechanism.joint(name).turns]
     mixed = 0 < len(sliding) < len(motors)
-    units = f"; 1 N counts as {sliding[0]:.3g} N·m" if mixed else ""
+    units = f"; 1 N counts as {' or '.join(dict.fromkeys(sliding))} N·m" if mixed else ""
     return shares, f"equal, as not every motor has an effort limit{units}"
 
 
