@@ -82,6 +82,34 @@ def test_frames_turned_by_half_a_turn_are_turned_back(tmp_path):
     assert np.exp(1j * chain.home.q_r) == pytest.approx(np.exp(1j * exact), abs=1e-9)
 
 
+def tilted_legs(tilt: float, seed: int = 0) -> dict:
+    """A 3RRR whose legs are not quite in one plane, closed at home."""
+    robot, rng = closed_robots.random_rrr(1), np.random.default_rng(seed)
+    for link in robot["links"]:
+        if link["name"].startswith("proximal"):
+            link["origin"]["rpy"] = rng.uniform(-tilt, tilt, 3).tolist()
+    loops = [(f"distal{leg}", "platform", "revolute") for leg in (1, 2)]
+    return closed_robots.closed_at_home(robot, loops)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_angles_with_three_decimals_do_not_make_redundant_rows_independent(seed, tmp_path, recwarn):
+    # 1.571 and 3.142 are 0.2 and 0.4 mrad off
+    exact, rounded = (
+        ClosedChain(closed_robots.load(tilted_legs(tilt, seed), tmp_path)) for tilt in (0.0, 4e-4)
+    )
+    assert rounded.degrees_of_freedom == 3
+    assert not recwarn
+    q, qd, qdd = exact.home.q_a + 0.1, [0.3, -0.2, 0.5], [1.0, 2.0, -1.0]
+    assert rounded(q, qd, qdd) == pytest.approx(exact(q, qd, qdd), rel=0.02, abs=0.02)
+
+
+def test_motors_that_only_rounded_numbers_make_redundant_do_not_share_the_load(tmp_path):
+    text = message(tilted_legs(4e-3), tmp_path)
+    assert "3 motors for 2 degrees of freedom, but only 4 constraints are clearly" in text
+    assert "Write them with more digits" in text
+
+
 def test_too_few_motors_are_named_under_actuated(robot, tmp_path):
     robot["actuated"] = ["qa0", "qa1"]
     text = message(robot, tmp_path)

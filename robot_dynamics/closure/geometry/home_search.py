@@ -21,9 +21,10 @@ from .constraints import Constraints, Row
 from .loop_geometry import LoopGeometry
 from .tree_motion import between
 
-RANK_TOLERANCE = 1e-4
+RANK_TOLERANCE = 1e-3
 """Singular values below this fraction of the largest are not counted in the rank. It is generous,
-so that an angle written as 1.5708 does not make a redundant row independent"""
+so that an angle written as 1.571 does not make a redundant row independent; a robot whose rank
+depended on smaller ones would be as near a singularity as the limit of condition numbers allows"""
 LEFT_OUT_TOLERANCE = 1e-3
 """rad, or fractions of the mechanism's size: how far a row that was left out as redundant may be
 from zero"""
@@ -47,9 +48,6 @@ SAME = 1e-5
 CLOSED = 1e-8
 """rad, or fractions of the size: errors below this count as closed; the descent goes on to rounding
 error"""
-LEFT_OPEN = 1e-4
-"""rad, or fractions of the size: an error that may remain if no step reduces it, from rows that are
-redundant except for rounded angles such as 1.5708"""
 ROUNDING = 1e-15
 SHORTEST = 1e-13
 """rad, or fractions of the size: steps this short only change rounding errors"""
@@ -135,10 +133,10 @@ class Part:
     def descend(self, q: Floats, free: Mask, near: bool = False) -> tuple[Floats, Floats]:
         """(q_r, its error): the local minimum of the error over this part's free joints, from q.
 
-        With `near` there is no damping at first, and motions that no row resists, or resists only
-        through rounding errors, are not made.
+        Motions that no row resists, or resists only through rounded lengths and angles, are not
+        made. With `near` there is no damping at first.
         """
-        q, damping, share = q.copy(), *((0.0, RANK_TOLERANCE) if near else (DAMPING, 0.0))
+        q, damping = q.copy(), 0.0 if near else DAMPING
         mine = free[self.columns]
         moved = self.columns[mine]
         e = self.error(q)
@@ -147,7 +145,7 @@ class Part:
                 break
             U, s, V_T = np.linalg.svd(self.jacobian(q)[:, mine], full_matrices=False)
             # (JᵀJ + λ 1) d = -Jᵀ e,  d = -V s / (s² + λ) Uᵀ e
-            resisted = s > share * np.max(s, initial=0.0)
+            resisted = s > RANK_TOLERANCE * np.max(s, initial=0.0)
             gains = np.divide(s, s**2 + damping, out=np.zeros_like(s), where=resisted)
             d = -V_T.T @ (gains * (U.T @ e))
             size = float(np.max(abs(d), initial=0.0))
@@ -168,7 +166,7 @@ class Part:
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
         """A closure found by descent from q (n_r,) over this part's free joints; None: none."""
         q, e = self.descend(q, free)
-        return q if np.max(abs(e), initial=0.0) <= LEFT_OPEN else None
+        return q if np.max(abs(e), initial=0.0) < LEFT_OUT_TOLERANCE else None
 
     def from_anywhere(
         self,
@@ -308,13 +306,13 @@ class HomeSearch:
             found = sorted(both, key=lambda each: self.whole.distance(each, q))[:MOST_FOUND]
         return found
 
-    def stuck(self, q: Floats, free: Mask) -> tuple[Part, Row, float]:
+    def stuck(self, q: Floats, free: Mask) -> tuple[Part, Row, float, float]:
         """(the part with the largest error after descent from q, its worst row, the error of this
-        row, m or rad)."""
+        row, m or rad, and as a fraction of the size or in rad)."""
         ends = [(part, part.descend(q, free)[1]) for part in self.parts]
         part, e = max(ends, key=lambda end: float(np.max(abs(end[1]), initial=0.0)))
         worst = int(np.argmax(abs(e)))
-        return part, part.rows[worst], float(abs(e / part.row_scale)[worst])
+        return part, part.rows[worst], float((e / part.row_scale)[worst]), float(abs(e[worst]))
 
 
 def rank(J: Floats) -> int:

@@ -15,7 +15,7 @@ from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
 from .constraints import Row
 from .corrections import Correction, Spin, advice, loose_motions, loose_spins, spins
-from .home_search import WELDED, HomeSearch, apart, rank
+from .home_search import LEFT_OUT_TOLERANCE, WELDED, HomeSearch, apart, rank
 from .independent_rows import IndependentRows
 from .linear import chosen_rows, pivots, without_row
 from .loop_geometry import LoopGeometry
@@ -25,10 +25,17 @@ HOME_TOLERANCE = 0.05
 """rad, or fractions of the mechanism's size: how far `home` may be from closed. Rounding and rough
 values from a drawing are corrected silently; beyond this limit a search closes home, with a
 warning"""
+NEARLY = 1e-2
+"""rad, or fractions of the size: loops that come this close to closing are meant to close there"""
 NO_LEVER = 1e-3
 """Levers below this fraction of the longest are not counted in the mechanism's size"""
 CANT_MOVE = 1e-6
 """A motor whose component in every free motion is below this can't move"""
+BARELY = 0.1
+"""Constraints that are weaker than the others by this factor, and weak, are independent only
+because lengths and angles were rounded"""
+WEAK = 1e-2
+"""The same as a fraction of the strongest one"""
 NEIGHBOURS = 6
 STRAY = 0.02
 """rad, or fractions of the size: distance from home of the configurations whose ranks are compared
@@ -142,14 +149,9 @@ def explore(geometry: LoopGeometry) -> Mobility | Correction:
     if home is None:
         home = search.from_near(start, everything)
     if home is None:
-        worst = int(np.argmax(abs(search.whole.error(start))))
-        raise DescriptionError(
-            f"home: the loops can't be closed near it: {rows[worst]} is off by "
-            f"{_amount(rows[worst], miss[worst])}",
-            name="home",
-            value=float(miss[worst]),
-            expected="a configuration in which all loops are closed",
-        )
+        e = search.whole.descend(start, everything, near=True)[1]
+        worst = int(np.argmax(abs(e)))
+        raise _contradicted(rows[worst], float((e / search.whole.row_scale)[worst]))
 
     # take the scales at the closed home, so that they do not depend on how home was rounded
     search = searching(home)
@@ -165,7 +167,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Correction:
     passive = [J[:, geometry.actuated :] for J in jacobians]
     size = size_of(rows, row_scale)
     passive_ranks = [rank(J) for J in passive]
-    _check_movable(geometry, most)
+    _check_movable(geometry, most, jacobians)
     _check_regular(geometry, passive_ranks, jacobians, ranks)
     loose: list[Spin] = []
     if passive_ranks[0] < n - geometry.actuated:
@@ -256,9 +258,14 @@ def _searched(
     Raises:
         DescriptionError: the search finds none.
     """
-    whom = ""
-    for free in (~motors, np.ones(len(start), dtype=bool)):
+    whom, everything = "", np.ones(len(start), dtype=bool)
+    for free in (~motors, everything):
         near = search.from_pose(start, free)
+        if near is None and not meant:
+            _, row, miss, share = search.stuck(start, everything)
+            if LEFT_OUT_TOLERANCE <= share < NEARLY:
+                # a closure elsewhere would be another assembly mode
+                raise _contradicted(row, miss)
         found = [search.whole.unwound(near, start)] if near is not None else []
         if meant or not found:
             found += search.from_anywhere(start, free)
@@ -281,13 +288,25 @@ def _searched(
     )
 
 
+def _contradicted(row: Row, miss: float) -> DescriptionError:
+    """The error if a row stays open by a little where all others are closed."""
+    return DescriptionError(
+        f"home: the loops can't be closed near it: {row} is still off by {_amount(row, miss)}: do "
+        "redundant constraints contradict each other, as lengths or angles were rounded? Write "
+        "them with more digits",
+        name="home",
+        value=miss,
+        expected="a configuration in which all loops are closed",
+    )
+
+
 def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> DescriptionError:
     """The error for loops that can't be closed: which ones, how close they come to closing, and
     whether they have too many conditions."""
-    part, row, miss = search.stuck(start, np.ones(len(start), dtype=bool))
+    part, row, miss, _ = search.stuck(start, np.ones(len(start), dtype=bool))
     loops = listed(dict.fromkeys(each.loop for each in part.rows), 5)
     joints, m = len(part.columns), len(part.rows)
-    by = f"{miss:.3g} m" if row.is_length else f"{miss:.3g} rad"
+    by = f"{abs(miss):.3g} m" if row.is_length else f"{abs(miss):.3g} rad"
     remedy = (
         f"they impose {m} constraints on {joints} joints, so the mechanism is probably "
         "over-constrained: is a ball joint written as `revolute` (`joints: {NAME: spherical}`), is "
@@ -318,6 +337,13 @@ def _shared(
     """
     most = max(map(rank, jacobians))
     motors, freedom = geometry.names[: geometry.actuated], len(home) - most
+    if rounded := _barely_independent(jacobians, len(home) - len(motors)):
+        raise DescriptionError(
+            f"actuated: {len(motors)} motors for {_degrees(freedom)}, but {rounded}",
+            name="actuated",
+            value=list(motors),
+            expected=f"{len(motors)} degrees of freedom",
+        )
     # components of each motor in the mechanism's free motions
     parts = [np.linalg.svd(J)[2][most:].T[: len(motors)] for J in jacobians if rank(J) == most]
     still = np.max([np.max(abs(part), axis=1) for part in parts], axis=0) < CANT_MOVE
@@ -396,17 +422,37 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
     )
 
 
-def _check_movable(geometry: LoopGeometry, constraints: int) -> None:
+def _check_movable(geometry: LoopGeometry, constraints: int, jacobians: list[Floats]) -> None:
     """Check that the loops leave some motion, given the number of independent constraints."""
-    if constraints < len(geometry.names):
+    n = len(geometry.names)
+    if constraints < n:
         return
+    remedy = (
+        _barely_independent(jacobians, n - max(geometry.actuated, 1))
+        or "lock fewer joints, or leave out a loop"
+    )
     raise DescriptionError(
         f"loops: nothing can move: they impose {constraints} independent constraint"
-        f"{'s' * (constraints != 1)} on {listed(geometry.names)}; lock fewer joints, or leave out "
-        "a loop",
+        f"{'s' * (constraints != 1)} on {listed(geometry.names)}; {remedy}",
         name="loops",
         value=list(geometry.names),
         expected="at least one degree of freedom",
+    )
+
+
+def _barely_independent(jacobians: list[Floats], needed: int) -> str:
+    """What to do if only rounding makes more than `needed` constraints independent, as the others
+    are much weaker; empty: they are not."""
+    if not needed:
+        return ""
+    values = np.max([np.linalg.svd(J, compute_uv=False) for J in jacobians], axis=0)
+    strongest, weakest, other = values[[0, needed - 1, needed]]
+    if not other < min(BARELY * weakest, WEAK * strongest):
+        return ""
+    return (
+        f"only {needed} constraints are clearly independent, the others by "
+        f"{100 * other / strongest:.2g} %: were lengths or angles rounded? Write them with more "
+        "digits"
     )
 
 
