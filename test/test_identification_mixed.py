@@ -13,8 +13,7 @@ from test_identification import heavier
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification import mixed as columns
-from robot_dynamics.identification.mixed import PARTS, SAMPLES, Mixed, mixed
-from robot_dynamics.identification.mounting import Mounting
+from robot_dynamics.identification.mixed import PARTS, SAMPLES, Mixed, Mounting, mixed
 from robot_dynamics.identification.per_recording import Work
 from robot_dynamics.identification.preparation import Samples, joined
 from robot_dynamics.mechanism import Mechanism

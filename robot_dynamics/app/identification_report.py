@@ -29,7 +29,6 @@ from .tables import percent
 
 Floats = NDArray[np.float64]
 
-MEAN, DESCRIBED = "torque error, mean over", "torque error of the description"
 WITHIN = "95 % band of unfiltered efforts"
 LINK = '<p><a href="robot.html">See the robot move, and its torques</a></p>'
 
@@ -174,6 +173,7 @@ class _Joint:
         self.mechanism, self.shafts = result.mechanism, _shafts(result.mechanism)
         kind = result.mechanism.joint(self.name)
         self.unit, self.rate = kind.effort_unit, f"{kind.unit}/s"
+        self.has_spring = bool(kind.friction.stiffness)
         self.unseen: list[tuple[float, float]] = []
         if any(each.seen for each in shown):
             ends = ((each.seen, each.time[[0, -1]].tolist()) for each in shown)
@@ -203,13 +203,9 @@ class _Joint:
         )  # fmt: skip
 
     def residual(self) -> Chart:
-        return Chart(
-            f"{self.name}: measured minus identified",
-            [self._over_time("residual", "b", "")],
-            "time (s)",
-            self.unit,
-            self.unseen,
-        )
+        line = self._over_time("residual", "b", "")
+        title = f"{self.name}: measured minus identified"
+        return Chart(title, [line], "time (s)", self.unit, self.unseen)
 
     def spectrum(self) -> Chart:
         """The amplitude density of measured torque and residual."""
@@ -327,17 +323,9 @@ def stretches(result: Result) -> list[Stretch]:
 
 def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str:
     opened = result if isinstance(result, Identification) else None
-    more = []
-    if opened:
-        told = opened.excitation
-        more = [
-            (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
-            (f"{told.condition:.3g}", "condition number of the regressor"),
-        ]
-    cutoffs = [f"{source}: {_filtered(cutoff)}" for source, cutoff in result.cutoffs.items()]
     half = [(each.series["high"] - each.series["low"]) / 2 for each in shown]
     body = [
-        *_head(result.mechanism.name, result.fitted.duration, result.errors, *more),
+        *_head(result),
         LINK if opened else "",
         _words(result),
         "<h2>Torque errors</h2>",
@@ -346,22 +334,9 @@ def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str
         _error_table(result.errors, np.median(np.concatenate(half), axis=0)),
     ]
     shafts = _shafts(result.mechanism) if opened else {}
-    beside = ", and minus friction of motors coupled to several joints" if shafts else ""
     for joint in joints:
         body += [f"<h2>{escape(joint.name)}</h2>", joint.torques.figure()]
-        if opened:
-            pulls = bool(result.mechanism.joint(joint.name).friction.stiffness)
-            spring = ", and minus its spring" if pulls else ""
-            body += [
-                '<div class="pair">',
-                joint.terms().figure("The terms of the identified model."),
-                joint.friction().figure(
-                    f"Measured minus rigid-body torque{spring}{beside}, over the velocity."
-                ),
-                joint.residual().figure("Measured minus identified."),
-                joint.spectrum().figure("Residual by frequency."),
-                "</div>",
-            ]
+        body += _four_charts(joint, bool(shafts)) if opened else []
     for name in shafts:
         body += [
             f"<h2>{escape(name)}</h2>",
@@ -370,6 +345,7 @@ def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str
                 "motor side; this motor is coupled to several joints."
             ),
         ]
+    cutoffs = [f"{source}: {_filtered(cutoff)}" for source, cutoff in result.cutoffs.items()]
     body += [
         "<h2>Parameters</h2>",
         "<p>Bodies are given about their link's frame and include everything fixed to them. A "
@@ -382,25 +358,52 @@ def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str
         "<ul>",
         *(f"<li>{escape(note)}</li>" for note in (*cutoffs, *result.notes)),
         "</ul>",
+        *(_zeros(opened) if opened else ()),
+        *_filters(result),
     ]
-    body += [*(_zeros(opened) if opened else ()), *_filters(result)]
     return page(f"{result.mechanism.name}, identified", body)
 
 
-def _head(robot: str, duration: float, errors: Errors, *more: tuple[str, str]) -> list[str]:
-    """The title, what was fitted and validated, and cards with the errors and more."""
+def _head(result: Result) -> list[str]:
+    """The title, what was fitted and validated, and cards with the errors and the excitation."""
+    errors = result.errors
     after, before = errors.means
+    facts = [
+        (percent(after), f"torque error, mean over {errors.of_which}"),
+        (percent(before), "torque error of the description"),
+    ]
+    if isinstance(result, Identification):
+        told = result.excitation
+        facts += [
+            (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
+            (f"{told.condition:.3g}", "condition number of the regressor"),
+        ]
     return [
-        f"<h1>{escape(robot)}</h1>",
-        f'<p class="faint">Identified from {duration:.3g} s of motion; validated '
+        f"<h1>{escape(result.mechanism.name)}</h1>",
+        f'<p class="faint">Identified from {result.fitted.duration:.3g} s of motion; validated '
         f"on {errors.duration:.3g} s held out of the fit.</p>",
-        cards(
-            [
-                (percent(after), f"{MEAN} {errors.of_which}"),
-                (percent(before), DESCRIBED),
-                *more,
-            ]
+        cards(facts),
+    ]
+
+
+def _four_charts(joint: _Joint, shafts: bool) -> list[str]:
+    """The terms, friction, residual and spectrum of one joint.
+
+    Args:
+        joint: the joint.
+        shafts: whether motors are coupled to several joints.
+    """
+    spring = ", and minus its spring" * joint.has_spring
+    beside = ", and minus friction of motors coupled to several joints" * shafts
+    return [
+        '<div class="pair">',
+        joint.terms().figure("The terms of the identified model."),
+        joint.friction().figure(
+            f"Measured minus rigid-body torque{spring}{beside}, over the velocity."
         ),
+        joint.residual().figure("Measured minus identified."),
+        joint.spectrum().figure("Residual by frequency."),
+        "</div>",
     ]
 
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from ..errors import listed
-from ..mechanism import Joint, Mechanism
-from ..mechanism.transform import with_joints
+from ..mechanism import Mechanism
+from ..mechanism.transform import with_parts
 from .errors import SplitDynamics, friction_of
 from .fit import Fit
 from .preparation import Prepared
@@ -98,14 +97,12 @@ class FrictionSmoothing:
 
     def _smooth(self, rates: Floats) -> Mechanism:
         """The robot with a smoothing (n,) of each joint."""
-        by_name = dict(zip(self.identified.joint_names, rates.tolist(), strict=True))
-        return with_joints(self.identified, partial(_with_smoothing, by_name))
-
-
-def _with_smoothing(rates: Mapping[str, float], joint: Joint) -> Joint:
-    if not rates.get(joint.name):
-        return joint
-    return replace(joint, friction=replace(joint.friction, smoothing=rates[joint.name]))
+        laws = {
+            name: replace(self.identified.joint(name).friction, smoothing=rate)
+            for name, rate in zip(self.identified.joint_names, rates.tolist(), strict=True)
+            if rate
+        }
+        return with_parts(self.identified, {}, laws)
 
 
 def smoothing_words(fit: Fit) -> Iterator[str]:

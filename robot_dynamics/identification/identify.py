@@ -30,8 +30,7 @@ from .fleet import Fleet, Sum, fleet_at, one_blas_thread
 from .friction_smoothing import FrictionSmoothing, smoothing_words
 from .identified import Identified, Kept, Trace, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
-from .mixed import Mixed
-from .mounting import Mounting
+from .mixed import Mixed, Mounting
 from .normal_equations import NormalEquations, quietest
 from .per_recording import (
     HELD_OUT,
@@ -63,7 +62,7 @@ from .quality import (
     other_unit,
     untold,
 )
-from .read import Source, as_list, at_least_one, name_of
+from .read import Source, as_list, name_of
 from .recording import Floats
 from .selection import places_of
 from .shared_filter import FEW, SharedFilter, groups
@@ -183,7 +182,9 @@ def identify(
     if mechanism.loops and motor_efforts:
         expected = f"none: {mechanism.name} has loops"
         raise wrong(InputError, "motor_efforts", motor_efforts, expected)
-    sources = at_least_one(recordings)
+    sources = as_list(recordings)
+    if not sources:
+        raise InputError("recordings: found none, expected at least one", name="recordings")
     judges = as_list(validate) if validate is not None else []
     with (
         fleet_at(scheduler, workers, len(sources) + len(judges)) as fleet,

@@ -20,9 +20,8 @@ from .errors import SplitDynamics, SquaredErrors, compared, squared_errors
 from .fleet import located
 from .friction_smoothing import FrictionSmoothing, NearRest
 from .identified import Trace
-from .mixed import Mixed, mixed
+from .mixed import Mixed, Mounting, mixed
 from .motors import at_joints
-from .mounting import Mounting
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, even, joined
 from .prepared_cache import Key, PreparedCache

@@ -31,7 +31,7 @@ from .friction_laws import (
 )
 from .jumps import without_jumps
 from .recording import Floats, Recording, Stream, runs, thinned
-from .stamps import GAP, even_stretches
+from .stamps import GAP, even_stretches, splined
 from .zero_phase import ZeroPhase, both_ways, butterworth, differences
 
 ORDER = 4
@@ -475,13 +475,11 @@ def _interpolated(time: Floats, values: Floats, at: Floats) -> Floats:
         values: (k,), NaN where there is none.
         at: (m,), s.
     """
-    from scipy.interpolate import CubicSpline
-
     given = np.isfinite(values) & np.isfinite(time)
-    if given.sum() < 4:
-        return np.full(len(at), np.nan)
     time, values = time[given], values[given]
-    found: Floats = CubicSpline(time, values)(at)
+    found = splined(time, values, at)
+    if np.isnan(found).all():
+        return found
     gap = GAP * np.median(np.diff(time))
     near = np.searchsorted(time, at)
     before, after = time[np.maximum(near - 1, 0)], time[np.minimum(near, len(time) - 1)]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import InputError, RecordingError, wrong
+from ..errors import RecordingError, wrong
 from . import bags, table
 from .recording import Recording
 
@@ -22,18 +22,6 @@ def as_list(sources: Source | Sequence[Source]) -> list[Source]:
     if isinstance(sources, (str, os.PathLike, Recording)):
         return [sources]
     return list(sources)
-
-
-def at_least_one(recordings: Source | Sequence[Source]) -> list[Source]:
-    """One recording, or several, as a list.
-
-    Raises:
-        InputError: there is none.
-    """
-    found = as_list(recordings)
-    if not found:
-        raise InputError("recordings: found none, expected at least one", name="recordings")
-    return found
 
 
 def name_of(source: Source) -> str:

@@ -308,17 +308,24 @@ def _roughness(time: Floats, position: Floats) -> float:
 
 def _resampled(stream: Stream, time: Floats, grid: Floats) -> Stream:
     """Resample by cubic splines, whose error is of fourth order in the period."""
+    fields = (
+        np.column_stack([splined(time, column, grid) for column in field.T])
+        for field in (stream.position, stream.velocity, stream.effort)
+    )
+    return Stream(stream.names, grid, *fields)
+
+
+def splined(time: Floats, values: Floats, at: Floats) -> Floats:
+    """Values (k,) at other times (m,) by a cubic spline; NaN if there are fewer than four.
+
+    Args:
+        time: (k,), s, ascending.
+        values: (k,), NaN where there is none.
+        at: (m,), s.
+    """
     from scipy.interpolate import CubicSpline
 
-    def at_grid(field: Floats) -> Floats:
-        out = np.full((len(grid), field.shape[1]), np.nan)
-        for j, column in enumerate(field.T):
-            given = np.isfinite(column)
-            if given.sum() > 3:
-                out[:, j] = CubicSpline(time[given], column[given])(grid)
-        return out
-
-    return Stream(
-        stream.names, grid, at_grid(stream.position), at_grid(stream.velocity),
-        at_grid(stream.effort),
-    )  # fmt: skip
+    given = np.isfinite(values)
+    if given.sum() < 4:
+        return np.full(len(at), np.nan)
+    return np.asarray(CubicSpline(time[given], values[given])(at))
