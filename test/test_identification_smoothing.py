@@ -241,7 +241,7 @@ def test_only_usable_efforts_of_joints_that_stand_still_count(arm, truth):
     raw = prepare(replace(whole, streams=(changed,)), arm.joint_names, 10.0, rests=True)
     for each in raw.stretches:
         each.usable[:, 2] = False
-    prepared = _without_rests(raw, [])
+    prepared = _without_rests(raw)
     fastest = np.abs(changed.velocity).max(axis=0)
     for each in prepared.resting:
         assert not each.usable[:, :3].any()

@@ -204,11 +204,7 @@ class _GramMatrices:
         row = self.rows[j]
         if np.count_nonzero(row) == 1:
             return self.bodies.own(samples, j)[:, : laws.OFFSET + 1]
-        if samples.smoothing is None:
-            return laws.raw_columns(samples.qd @ row, True)[:, : laws.OFFSET + 1]
-        columns = laws.raw_columns(samples.smoothing.qd @ row, True)[:, : laws.OFFSET + 1]
-        smooth: Floats = samples.smoothing(columns)[samples.place]
-        return smooth
+        return samples.filtered(lambda qd: laws.raw_columns(qd @ row, True)[:, : laws.OFFSET + 1])
 
     def solved(self) -> DriveGains:
         """The gains and their standard deviations."""

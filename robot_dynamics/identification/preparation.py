@@ -160,6 +160,16 @@ class Samples:
         """The samples without filtered friction columns: friction has steps."""
         return replace(self, friction=None, smoothing=None, place=None)
 
+    def filtered(self, columns: Callable[[Floats], Floats]) -> Floats:
+        """(k, …): columns(qd), filtered like the effort.
+
+        Args:
+            columns: maps rates (m, n) to columns (m, …).
+        """
+        if self.smoothing is None:
+            return columns(self.qd)
+        return np.asarray(self.smoothing(columns(self.smoothing.qd))[self.place])
+
     def blurred(self, friction: Callable[[Floats, Floats, Floats], Floats]) -> Floats:
         """(k, n): filtered friction minus friction, both at q = 0, as a filter changes its steps.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -402,25 +402,14 @@ class Unknowns:
 
     def friction(self, samples: Samples) -> list[Floats]:
         """By joint, (k, `width`): the friction columns in its rows."""
-        on_shafts = []
-        for _, row in self.shafts.values():
-            size = shaft_scale(row)
-
-            def columns(qd: Floats, row: Floats = row, size: float = size) -> Floats:
-                raw = laws.raw_columns(qd @ row / size, True)
-                raw[:, laws.VISCOUS] *= size
-                return raw
-
-            if samples.smoothing is None:
-                on_shafts.append(columns(samples.qd))
-            else:
-                on_shafts.append(samples.smoothing(columns(samples.smoothing.qd))[samples.place])
-        if not on_shafts:
-            return [self.own(samples, j) for j in range(len(self.joints))]
+        own = [self.own(samples, j) for j in range(len(self.joints))]
+        if not self.shafts:
+            return own
         rows = [row for _, row in self.shafts.values()]
+        on_shafts = [samples.filtered(partial(_shaft_columns, row)) for row in rows]
         return [
-            np.hstack([self.own(samples, j), *(n[j] * each for n, each in zip(rows, on_shafts))])  # noqa: B905
-            for j in range(len(self.joints))
+            np.hstack([each, *(n[j] * more for n, more in zip(rows, on_shafts, strict=True))])
+            for j, each in enumerate(own)
         ]
 
     def _friction(self, samples: Samples) -> Floats:
@@ -428,6 +417,14 @@ class Unknowns:
             return np.zeros_like(samples.q)
         known = self._followers(samples.q, samples.qd, samples.qdd)
         return known + samples.blurred(self._followers)
+
+
+def _shaft_columns(row: Floats, qd: Floats) -> Floats:
+    """(k, RAW): the raw friction columns of a shaft with the row n (n,), for rates (k, n)."""
+    size = shaft_scale(row)
+    raw = laws.raw_columns(qd @ row / size, True)
+    raw[:, laws.VISCOUS] *= size
+    return raw
 
 
 def sliding(mechanism: Mechanism, joints: Iterable[str]) -> list[str]:
