@@ -428,13 +428,12 @@ def _zeros(result: Identification) -> list[str]:
         return []
     rows = [["joint", "added to its positions", "standard deviation", ""]]
     for each in result.zeros:
-        unit, scale = ("°", 180 / np.pi) if each.turns else (" mm", 1e3)
         if not each.told:
             rows.append([each.joint, "not determined", "", ""])
             continue
+        offset, deviation, unit = each.shown
         doubt = "in doubt" if each.doubtful else ""
-        numbers = (f"{scale * x:.2f}{unit}" for x in (each.offset, each.deviation))
-        rows.append([each.joint, *numbers, doubt])
+        rows.append([each.joint, f"{offset:.2f}{unit}", f"{deviation:.2f}{unit}", doubt])
     return [
         "<h2>Encoder zeros</h2>",
         "<p>The offsets that explain the recordings best, fitted together with the "

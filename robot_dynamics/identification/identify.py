@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from statistics import median_low
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -334,7 +335,8 @@ class _Run(ABC, Generic[F, I]):
         passes.progress("fitting")
         unknowns = cls.looked_for(work, normal, used)
         only = {key_of(each) for each in judges} - {key_of(each) for each in sources}
-        wanted = _usual_cutoff([*used.values()])
+        # infinite: not filtered
+        wanted = median_low(math.inf if x.cutoff is None else x.cutoff for x in used.values())
         work = replace(work, wanted=wanted, judges=frozenset(only))
         fitting = {k: sources[k] for k in used}
         return cls(passes, work, unknowns, normal, fitting, used, dict(enumerate(judges)))
@@ -553,13 +555,11 @@ class _OpenRun(_Run[Fit, Identification]):
         return {name: self.work.mechanism.home_of(name) for name in self._matched[1]}
 
     @cached_property
-    def _lowest(self) -> Floats:
-        """(n,), rad or m: the smallest positions."""
-        return np.asarray(np.min([each.lowest for each in self.used.values()], axis=0))
-
-    @cached_property
-    def _highest(self) -> Floats:
-        return np.asarray(np.max([each.highest for each in self.used.values()], axis=0))
+    def _ends(self) -> tuple[Floats, Floats]:
+        """(n,) each, rad or m: the smallest and the largest positions."""
+        used = self.used.values()
+        lowest, highest = [each.lowest for each in used], [each.highest for each in used]
+        return np.min(lowest, axis=0), np.max(highest, axis=0)
 
     def plain(self) -> PlainModel:
         return plain_model(self.unknowns)
@@ -610,8 +610,8 @@ class _OpenRun(_Run[Fit, Identification]):
     ) -> tuple[list[str], list[str]]:
         light = bodies_scale(found) < 1 / FAR_OFF  # as with positions in degrees
         missed = np.where(light, np.inf, errors.relative)
-        far = [*far_off(self.described, self._lowest, self._highest)]
-        turns = [*many_turns(self.described, self._lowest, self._highest, missed)]
+        far = [*far_off(self.described, *self._ends)]
+        turns = [*many_turns(self.described, *self._ends, missed)]
         confused = [] if mixture is None else [mixture.words()]
         suspect = [*confused, *far, *turns]
         # a joint that no model explains may have turned that far all the same
@@ -627,7 +627,7 @@ class _OpenRun(_Run[Fit, Identification]):
     ) -> _More:
         off = self._zeros(found) if kept == "nothing" and sound else ()
         told = excitation(found)
-        moved = self._highest - self._lowest
+        lowest, highest = self._ends
         words: list[str] = []
         if kept != "everything":
             words = [*zero_words(off, self.work.position_offset), *driving(found)]
@@ -638,7 +638,7 @@ class _OpenRun(_Run[Fit, Identification]):
             "mounting": mixture if isinstance(mixture, Mounting) else None,
         }
         notes = smoothing_words(found) if kept != "everything" else ()
-        return _More(fields, words, [*untold(told, self.joints, moved)], [*notes])
+        return _More(fields, words, [*untold(told, self.joints, highest - lowest)], [*notes])
 
     def _zeros(self, found: Fit) -> tuple[Zero, ...]:
         """What some of the recordings say about the joints' zeros; which ones are used does not
@@ -849,12 +849,6 @@ def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[Sh
     return tuple(
         SharedFilter.of(work.unknowns(group[0][1].joints), group) for group in groups(read)
     )
-
-
-def _usual_cutoff(used: Sequence[Reduced]) -> float:
-    """Hz, the median of the recordings' cut-offs; infinite: not filtered."""
-    cutoffs = sorted(math.inf if each.cutoff is None else each.cutoff for each in used)
-    return cutoffs[(len(cutoffs) - 1) // 2]
 
 
 def _notes(

@@ -97,16 +97,22 @@ class Zero:
         """Whether the recordings determine the offset; otherwise it is mostly a guess."""
         return self.deviation < TOLD
 
+    @property
+    def shown(self) -> tuple[float, float, str]:
+        """(offset, deviation, unit) for the user: in degrees or mm."""
+        unit, scale = ("°", 180 / math.pi) if self.turns else (" mm", 1e3)
+        return scale * self.offset, scale * self.deviation, unit
+
     def words(self, given: float = 0.0) -> str:
         """One line for the user.
 
         Args:
             given: rad or m, the offset that was already added to the positions.
         """
-        unit, scale = ("°", 180 / math.pi) if self.turns else (" mm", 1e3)
+        offset, deviation, unit = self.shown
         return (
-            f"{self.joint}: its encoder zero may be wrong: with {scale * self.offset:+.2f}{unit} "
-            f"(± {scale * self.deviation:.2f}{unit}) added to its positions, the torque errors on "
+            f"{self.joint}: its encoder zero may be wrong: with {offset:+.2f}{unit} "
+            f"(± {deviation:.2f}{unit}) added to its positions, the torque errors on "
             f"held-out parts of the fitted motion are {100 * self.less:.2g} % smaller. Errors are "
             "relative to each joint's noise. "
             f"Check the zero{', and how the base is mounted' if self.at_base else ''} (the "
