@@ -473,9 +473,27 @@ def test_wrong_questions_are_refused():
         (lambda: dynamics.jacobian(q, "hand"), "one of base"),
         (lambda: dynamics(q, q, q, wrenches={"hand": np.zeros(6)}), "hand"),
         (lambda: dynamics(q, q, q, wrenches={"link1": np.zeros(3)}), "wrench on link1"),
+        (lambda: dynamics(q, q, q, wrenches=[1.0]), "wrenches: found 'list'"),
+        (lambda: dynamics(q, q, q, base_motion=[0.0] * 3), "base_motion: found 'list'"),
+        (lambda: dynamics.gravity(q, base_motion=1.0), "base_motion: found 'float'"),
+        (lambda: dynamics.motor_torques(q, q, q, base_motion=1.0), "base_motion: found 'float'"),
         (lambda: dynamics.forward(q, q, q), "inertia"),
         (lambda: dynamics.kinetic_energy(q, np.zeros(3)), "qd: found shape"),
         (lambda: dynamics.derivatives(q, q, [1.0]), "qdd: found shape"),
+    ):
+        with pytest.raises(rd.RobotDynamicsError, match=message):
+            ask()
+
+
+def test_what_is_no_state_no_pose_and_no_list_is_refused():
+    chain = rd.InverseDynamics(rd.load(CONFIG / "five_bar.yaml")).closed
+    for ask, message in (
+        (lambda: chain.reset(3), "start: found 'int'"),
+        (lambda: chain.inverse_kinematics("there"), "pose: found 'there'"),
+        (lambda: rd.from_energies(1, 2, 3, 4), "q, qd: found"),
+        (lambda: rd.from_energies(0, 0, [], []), "at least one coordinate"),
+        (lambda: rd.identify(rd.load(CONFIG / "polar.yaml"), 3), "recordings: found 3"),
+        (lambda: rd.load(""), "an empty name: no such file$"),
     ):
         with pytest.raises(rd.RobotDynamicsError, match=message):
             ask()

@@ -85,7 +85,7 @@ def find(reference: str, beside: Path | None = None) -> Path:
     try:
         if path.is_file():
             return path
-        kind = " (it is a folder)" if path.is_dir() else ""
+        kind = " (it is a folder)" if reference and path.is_dir() else ""
     except (OSError, ValueError):  # too long for a name, or a character that no name may contain
         kind = " (it is not a path)"
     if beside is None and not kind:

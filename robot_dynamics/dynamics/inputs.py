@@ -44,8 +44,10 @@ def wrenches(given: Mapping[str, ArrayLike] | None) -> dict[str, Floats]:
     """Wrenches (…, 6) by link.
 
     Raises:
-        InputError: one is not six numbers.
+        InputError: not a mapping, or one is not six numbers.
     """
+    if not isinstance(given or {}, Mapping):
+        raise wrong(InputError, "wrenches", type(given).__name__, "wrenches by link name")
     named = (given or {}).items()
     what = ("force and moment",)
     return {link: vectors(f"wrench on {link}", value, 6, what) for link, value in named}

@@ -82,9 +82,10 @@ class Robot:
         other._use(chain)
         return other
 
-    @property
-    def _moved(self) -> MovingBase:
+    def _moved_by(self, motion: BaseMotion) -> MovingBase:
         """The torques with a prescribed motion of the base."""
+        if not isinstance(motion, BaseMotion):
+            raise wrong(InputError, "base_motion", type(motion).__name__, "a BaseMotion")
         if self.chain.form is not STANDING:
             raise wrong(InputError, "base_motion", "a floating base", "none: it is in q, v and a")
         return self._moving.of(self)
@@ -129,21 +130,21 @@ class Robot:
     ) -> Floats:
         """The torques on a moving base."""
         with self.chain.lock:
-            moving = self._moved
+            moving = self._moved_by(motion)
             tau = moving.torques(self.chain.at(q, regular=True), qd, qdd, motion)
             return tau + self.torques(q, qd, qdd) if moving.adds else tau
 
     def gravity_on_moving_base(self, q: ArrayLike, motion: BaseMotion) -> Floats:
         """g (…, n_m) on a tilted base"""
         with self.chain.lock:
-            return self._moved.gravity(self.chain.at(q, regular=True), motion)
+            return self._moved_by(motion).gravity(self.chain.at(q, regular=True), motion)
 
     def derivatives_on_moving_base(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
     ) -> Floats:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n, n) on a moving base."""
         self._refuse_loops("derivatives")
-        moving = self._moved
+        moving = self._moved_by(motion)
         found = moving.derivatives(q, qd, qdd, motion)
         return found + self.chain.derivatives(q, qd, qdd) if moving.adds else found
 
@@ -152,7 +153,7 @@ class Robot:
     ) -> Floats:
         """Y (…, n, p) on a moving base; names (p,)."""
         self._refuse_loops("regressor")
-        moving = self._moved
+        moving = self._moved_by(motion)
         known, Y = moving.regressor(q, qd, qdd, motion)
         if not moving.adds:
             return np.ascontiguousarray(Y[..., [known.index(name) for name in names]])
@@ -173,7 +174,7 @@ class Robot:
         """(drive, gear) (…, m) on a fixed or a moving base."""
         with self.chain.lock:
             if motion is not None:
-                moving = self._moved
+                moving = self._moved_by(motion)
                 at = self.chain.at(q, regular=True)
                 found = moving.motor_torques(at, qd, qdd, motion, self.chain.actuated_names)
                 if not moving.adds:

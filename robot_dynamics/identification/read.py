@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ..errors import RecordingError, wrong
+from ..errors import InputError, RecordingError, wrong
 from . import bags, table
 from .recording import Recording
 
@@ -18,9 +18,15 @@ PACKED = (".gz", ".zst", ".zstd", ".xz", ".bz2", ".zip", ".7z")
 
 
 def as_list(sources: Source | Sequence[Source]) -> list[Source]:
-    """One source, or several, as a list."""
+    """One recording, or several, as a list.
+
+    Raises:
+        InputError: they are something else.
+    """
     if isinstance(sources, (str, os.PathLike, Recording)):
         return [sources]
+    if not isinstance(sources, Iterable):
+        raise wrong(InputError, "recordings", sources, "paths or Recording objects")
     return list(sources)
 
 

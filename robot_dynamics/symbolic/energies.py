@@ -59,10 +59,16 @@ def from_energies(
 
     Raises:
         InputError: K is not a quadratic form in the rates, P depends on them, the numbers of
-            coordinates and rates differ, or rates are missing.
+            coordinates and rates differ, rates are missing, or there are no coordinates.
 
     Source: [FGL87], by Euler and Lagrange.
     """
+    try:
+        q, qd = list(q), None if qd is None else list(qd)
+    except TypeError:
+        raise wrong(InputError, "q, qd", (q, qd), "lists of symbols") from None
+    if not q:
+        raise wrong(InputError, "q", "none", "at least one coordinate")
     K, P = sympy.sympify(kinetic), sympy.sympify(potential)
     if qd is None:
         times = {x.args[0] for x in q if isinstance(x, sympy.Function) and len(x.args) == 1}

@@ -304,7 +304,7 @@ class ClosedChain:
 
         Raises:
             ClosureError: the loops can't be closed near start.
-            InputError: a batch, or a number that is not finite.
+            InputError: not a state, a batch, or a number that is not finite.
         """
         start = self.home if start is None else self._own(start)
         if start.q_r.shape != self.home.q_r.shape or not np.isfinite(start.q_r).all():
@@ -325,6 +325,8 @@ class ClosedChain:
 
     def _own(self, start: KinematicState) -> KinematicState:
         """A state of this mechanism, converted to the coordinates of this model."""
+        if not isinstance(start, KinematicState):
+            raise wrong(InputError, "start", type(start).__name__, "a state of this chain, or None")
         names = start.mobility.geometry.names
         if names == self.coordinate_names or start.q_r.shape[-1:] != (len(names),):
             return start

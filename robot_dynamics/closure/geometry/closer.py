@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ClosureError, ClosureWarning, InputError, callers_level, said_of, wrong
+from ...inputs import as_floats
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, shortest_turn
 from .corrections import Correction
@@ -275,7 +276,7 @@ def corrected(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Correction]
 def _pose(pose: Pose | ArrayLike) -> Pose:
     if isinstance(pose, Pose):
         return pose
-    matrix = np.asarray(pose, dtype=float)
+    matrix = as_floats("pose", pose)
     if matrix.shape != (4, 4) or not np.all(np.isfinite(matrix)):
         raise wrong(InputError, "pose", matrix.shape, "a finite homogeneous matrix (4, 4)")
     R = matrix[:3, :3]
