@@ -44,6 +44,7 @@ CHART_STYLE = """
 .chart * { stroke-linejoin: round; stroke-linecap: round; } .chart.map { max-width: 640px; }
 .chart text { font-family: system-ui, sans-serif !important; }
 @media (max-width: 600px) { .chart text { font-size: 20px !important; } }
+@media (min-width: 900px) { main > figure .chart:not(.map) text { font-size: 8px !important; } }
 """
 PAGE_STYLE = """
 * { box-sizing: border-box; }
