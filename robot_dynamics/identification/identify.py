@@ -71,7 +71,7 @@ from .unknowns import Columns, Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
 SINGLE = 3
-"""Largest number of recordings of which alike notes are separate lines"""
+"""Largest number of recordings of which alike lines are not put together"""
 NUMBER = re.compile(r"(?<![\w.])\d[\d.]*(e[-+]?\d+)?")
 """A number, but none in a name"""
 
@@ -735,17 +735,16 @@ class _Passes:
         return total.value() if total else None
 
     def left_out(self) -> Iterator[str]:
-        """A line for each reason to leave out recordings."""
-        return (f"left out: {line}" for line in _together(self._left_out, 1))
+        """What is said of the recordings that could not be used."""
+        return (f"left out: {line}" for line in _together(self._left_out))
 
 
-def _together(said: Iterable[tuple[str, str]], most: int) -> Iterator[str]:
-    """What is said of recordings: of more than `most` lines that differ in numbers alone, the first
-    one and the names of the others.
+def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """What is said of recordings: of more than `SINGLE` lines that differ in numbers alone, the
+    first one and the names of the others.
 
     Args:
         said: the recordings' names, and lines that begin with them.
-        most: the number of lines.
     """
     alike: dict[str, dict[str, str]] = {}
     for name, line in said:
@@ -753,8 +752,8 @@ def _together(said: Iterable[tuple[str, str]], most: int) -> Iterator[str]:
         alike.setdefault(words, {}).setdefault(line, name)
     for lines in alike.values():
         (first, *_), (_, *names) = lines, lines.values()
-        if len(lines) > most:
-            yield f"{first}; likewise {len(names)} more: {', '.join(names)}" if names else first
+        if len(lines) > SINGLE:
+            yield f"{first}; likewise {len(names)} more: {', '.join(names)}"
         else:
             yield from lines
 
@@ -862,4 +861,4 @@ def _notes(
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"
     said = ((each.source, f"{each.source}: {note}") for each in recordings for note in each.notes)
-    yield from _together(said, SINGLE)
+    yield from _together(said)
