@@ -1027,8 +1027,8 @@ def test_steps_of_a_coarse_encoder_are_no_missing_time():
     time = np.arange(8000) * 1e-3
     q, qd = 0.6 * np.sin(5 * time)[:, None], 3.0 * np.cos(5 * time)[:, None]
     coarse, notes = np.round(q / 2e-3) * 2e-3, list[str]()
-    ((grid, _),) = even_stretches(Stream(("a",), time, coarse, qd, np.sin(9 * q)), notes)
-    np.testing.assert_allclose(grid, time, atol=1e-9)
+    (stream,) = even_stretches(Stream(("a",), time, coarse, qd, np.sin(9 * q)), notes)
+    np.testing.assert_allclose(stream.time, time, atol=1e-9)
     assert not notes
 
 
