@@ -498,13 +498,13 @@ def show(results: dict[str, Any], count: int) -> None:
         "can't be closed somewhere on the path"
     )
     for what, unit, scale in (("torque", "%", 100.0), ("platform", "mm", 1e3)):
-        print(f"\n{what + ' error, ' + unit:26}" + "".join(f"{model:>24}" for model in MODELS))
+        print(f"\n{what + ' error, ' + unit:26}" + "".join(f"{model:>29}" for model in MODELS))
         for condition, models in results.items():
             cells = []
             for model in MODELS:
                 low, middle, high = (scale * x for x in models[model][what])
                 cells.append(" … ".join(map(number, (low, middle, high))))
-            print(f"{condition:26}" + "".join(f"{cell:>24}" for cell in cells))
+            print(f"{condition:26}" + "".join(f"{cell:>29}" for cell in cells))
 
 
 def number(value: float) -> str:
@@ -543,7 +543,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
             axis.set_xlim(*limits)
             axis.set_xlabel(f"{what} error ({unit}), median and quartiles")
         axes[0, 1].legend(loc="center")
-        title = "3RRR: what sensors on the passive joints buy (▸: the upper quartile has no end)"
+        title = "3RRR: the benefit of sensors on the passive joints (▸: unbounded upper quartile)"
         drawing.suptitle(title, x=0.01, ha="left")
         save(drawing, path)
 
