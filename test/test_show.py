@@ -24,6 +24,7 @@ from robots import CONFIG, example_robots, python_functions
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.app.drives.ranges import ranges
+from robot_dynamics.app.report_page import prose
 from robot_dynamics.app.show import facts
 from robot_dynamics.app.show.facts import gathered
 from robot_dynamics.app.show.page import Facts, page
@@ -568,6 +569,13 @@ def test_a_page_with_a_motion_begins_at_the_motion_s_first_state(browser, tmp_pa
         assert float(re.match(r"[−\d.e]+", text)[0].replace("−", "-")) == pytest.approx(
             tau, rel=1e-3
         )
+
+
+def test_what_stands_between_backticks_is_code_and_the_rest_is_text():
+    assert prose("see `close FILE`, <b> and a lone `") == (
+        "see <code>close FILE</code>, &lt;b&gt; and a lone `"
+    )
+    assert prose("`<i>`") == "<code>&lt;i&gt;</code>"
 
 
 def test_names_are_text_and_nothing_else(browser, tmp_path):

@@ -23,7 +23,7 @@ from ..mechanism.dynamic_parameters import rotor_names
 from ..mechanism.shown import Html
 from ..mechanism.transform import friction_at_joints
 from ..outputs import FILES, NUMBER, Kind, record
-from .report_page import LINES, Chart, Line, cards, page, page_table, standalone
+from .report_page import LINES, Chart, Line, cards, page, page_table, prose, standalone
 from .show.playing import recorded
 from .tables import percent
 
@@ -356,7 +356,7 @@ def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str
         f"{_parameter_table(result)}</details>",
         "<h2>The recordings</h2>",
         "<ul>",
-        *(f"<li>{escape(note)}</li>" for note in (*cutoffs, *result.notes)),
+        *(f"<li>{prose(note)}</li>" for note in (*cutoffs, *result.notes)),
         "</ul>",
         *(_zeros(opened) if opened else ()),
         *_filters(result),
@@ -414,7 +414,7 @@ def _words(result: Result) -> str:
             "motions.</p>"
         )
         return enough if isinstance(result, Identification) else ""
-    items = "".join(f'<div class="warning">{escape(words)}</div>' for words in result.warnings)
+    items = "".join(f'<div class="warning">{prose(words)}</div>' for words in result.warnings)
     return (
         f"<h2>What to do</h2>{items}<p>Parameters that the motion does not determine stay "
         "near the description's; only their combinations with others are identified. A more "
@@ -560,7 +560,7 @@ def replay_rows(replay: Replay, head: str = "") -> list[list[str]]:
 
 
 def _replay_table(replay: Replay) -> str:
-    notes = "".join(f"<li>{escape(note)}</li>" for note in replay.notes)
+    notes = "".join(f"<li>{prose(note)}</li>" for note in replay.notes)
     return (
         "<p>Root mean square of the measured minus the modelled torque, relative to that of the "
         f"measured torque, on {replay.duration:.3g} s.</p>"

@@ -102,6 +102,11 @@ def page(title: str, body: Iterable[str]) -> str:
     return PAGE.format(title=escape(title), style=style, body="\n".join(body))
 
 
+def prose(text: str) -> str:
+    """A sentence as HTML; what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
 def cards(entries: Iterable[tuple[str, str]]) -> str:
     """Cards side by side, each with a large value above its meaning.
 

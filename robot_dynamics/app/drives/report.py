@@ -15,7 +15,7 @@ from ...identification.recording import runs
 from ...motion.trajectory import States
 from ...scalar import Floats
 from ..identification_report import file_names
-from ..report_page import Chart, Line, cards, page, page_table, standalone
+from ..report_page import Chart, Line, cards, page, page_table, prose, standalone
 from ..tables import digits, table
 from .drives import Drive, Drives
 from .ranges import Map, Range
@@ -274,7 +274,7 @@ def _page(
     if found.lost:
         beyond.append(_lost(found, motion))
         beyond += lost_stretches(found, motion)
-    body += [f'<p class="warning">{escape(words)}</p>' for words in beyond]
+    body += [f'<p class="warning">{prose(words)}</p>' for words in beyond]
     body += ["<h2>At the joints</h2>", page_table(rows(found.joints))]
     if found.motors:
         body += ["<h2>At the motors' shafts</h2>", page_table(rows(found.motors))]
@@ -302,5 +302,5 @@ def _page(
             torque, rate, power = _over_time(drive)
             figures = "".join(map(Chart.figure, (torque, planes[drive], rate, power)))
             body.append(f"<h2>{title} {escape(drive.name)}</h2><div class='pair'>{figures}</div>")
-    body += [f'<p class="faint">{escape(note)}</p>' for note in motion.notes]
+    body += [f'<p class="faint">{prose(note)}</p>' for note in motion.notes]
     return page(f"{robot}: {motion.source}", body)

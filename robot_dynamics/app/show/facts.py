@@ -21,7 +21,7 @@ from ...symbolic.document import Document
 from ...symbolic.symbolic_parameters import dh_row
 from ..compare import compare, coordinates, within_reach
 from ..report import joint_rows, rotor_rows, survey
-from ..report_page import page_table
+from ..report_page import page_table, prose
 from .page import Facts
 
 LETTERS = 3
@@ -114,10 +114,10 @@ def _section(title: str, inner: str, name: str, *, is_open: bool = True) -> str:
 
 def _checks(found: dict[str, Any]) -> str:
     if found["warnings"]:
-        said = "".join(f'<p class="warning">{escape(each)}</p>' for each in found["warnings"])
+        said = "".join(f'<p class="warning">{prose(each)}</p>' for each in found["warnings"])
     else:
         said = '<p class="warning fine">No problems found in bodies, limits, units and loops.</p>'
-    said += "".join(f'<p class="faint">{escape(each)}</p>' for each in found["notes"])
+    said += "".join(f'<p class="faint">{prose(each)}</p>' for each in found["notes"])
     return _section("Checks", said, "checks")
 
 
