@@ -42,18 +42,20 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 
 @pytest.hookimpl(hookwrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, Any, None]:
-    """One more than without this hook: tests of nodes wait for messages more than they compute."""
+    """Two more than without this hook: tests of nodes wait for messages more than they compute."""
     outcome = yield
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ:
-        outcome.force_result(outcome.get_result() + 1)
+        outcome.force_result(outcome.get_result() + 2)
 
 
 LONGEST = (
-    "identification", "node_ending", "identification_closed", "fleet", "demo", "closure_symbolic",
-    "identification_doubts", "node", "controller_package", "node_controller_order",
-    "closure_redundant", "identification_mixed", "node_faults", "closure_modes", "documentation",
-    "node_managed", "closure_dynamics", "symbolic", "node_builder", "node_machine",
-    "identification_zeros", "node_robot", "symbolic_documents", "inverse_dynamics_facade",
+    "closure_symbolic", "identification", "node_ending", "identification_closed", "show",
+    "node_managed", "identification_doubts", "controller_package", "node_faults", "fleet",
+    "closure_redundant", "node_controller_order", "identification_mixed", "demo", "documentation",
+    "symbolic", "node", "closure_dynamics", "libraries", "closure_modes", "node_machine_process",
+    "codegen_loops", "identification_recordings", "node_robot", "identification_parts",
+    "rounded_angles", "node_builder", "inverse_dynamics_facade", "symbolic_documents",
+    "drive_gains", "node_machine", "properties", "floating_base", "identification_files",
 )  # fmt: skip
 """The files that take longest begin first: otherwise one of them would run alone at the end. Those
 of nodes mostly wait, so they stand among those that compute: workers must not all wait at once"""
