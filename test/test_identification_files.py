@@ -1007,6 +1007,20 @@ def test_velocities_tell_of_missing_messages_that_the_stamps_do_not_show(shaken,
     if not shaken or unit == 1.0:
         np.testing.assert_allclose(even.position, right, atol=2e-3)
         assert f"as if {np.ptp(kept) - np.ptp(stamps):.2g}"[:-1] in notes[-1]
+        # they are not said to be wrong by as much as is missing
+        assert not any("stamps are off" in each for each in notes)
+
+
+@pytest.mark.parametrize(("lost", "told"), [(40, True), (80, False)])
+def test_of_a_long_gap_velocities_tell_nothing(lost, told):
+    """What the robot did in 80 and in 160 ms: only the former is interpolated."""
+    place = np.delete(np.arange(4000), np.arange(2000, 2000 + lost))
+    q, rates = np.sin(np.outer(2e-3 * place, [2.0, 5.0])), np.array([2.0, 5.0])
+    qd = rates * np.cos(np.outer(2e-3 * place, rates))
+    notes: list[str] = []
+    even_stretches(Stream(("a", "b"), 2e-3 * np.arange(len(place)), q, qd, q), notes)
+    assert any("as if 0.08" in each for each in notes) == told
+    assert any("as if" in each for each in notes) == told
 
 
 def test_a_jump_of_one_joint_is_no_missing_time():
