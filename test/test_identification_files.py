@@ -1023,6 +1023,17 @@ def test_of_a_long_gap_velocities_tell_nothing(lost, told):
     assert any("as if" in each for each in notes) == told
 
 
+def test_missing_messages_that_shaken_stamps_show_are_no_missing_time():
+    rng, rates = np.random.default_rng(1), np.array([2.0, 5.0])
+    time = 2e-3 * np.flatnonzero(rng.random(4000) > 0.1)
+    q, qd = np.sin(np.outer(time, rates)), rates * np.cos(np.outer(time, rates))
+    notes: list[str] = []
+    stamps = time + rng.uniform(-8e-4, 8e-4, len(time))
+    even_stretches(Stream(("a", "b"), stamps, q, qd, q), notes)
+    assert any("stamps are off by up to 0.8" in each for each in notes)
+    assert not any("as if" in each for each in notes)
+
+
 def test_a_jump_of_one_joint_is_no_missing_time():
     """The other joint's position does not move on."""
     time = np.arange(1000) * 2e-3
