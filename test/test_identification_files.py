@@ -262,7 +262,9 @@ def test_what_a_recording_is_is_told_from_its_name_and_place(tmp_path, truth, mo
         (".", "not a rosbag2 folder: it has no metadata.yaml"),
         ("a.bin", "a.bin: the file's ending: found '.bin', expected .db3, .mcap or .csv"),
         ("a.csv.gz", "rosbag2 folder; unpack it first"),
-        ("a.bag", "rosbag2 folder; rosbags-convert --src a.bag --dst a makes one"),
+        ("a.bag", f"rosbag2 folder; rosbags-convert --src {tmp_path}/a.bag --dst {tmp_path}/a"),
+        # the line may be copied to a shell
+        ("a.;rm b.bag", f"--src '{tmp_path}/a.;rm b.bag' --dst '{tmp_path}/a.;rm b' makes one"),
     ):
         if name.startswith("a."):
             (tmp_path / name).touch()

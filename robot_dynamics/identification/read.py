@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -87,5 +88,6 @@ def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:
             if suffix in PACKED:
                 expected += "; unpack it first"
             elif suffix == ".bag":
-                expected += f"; rosbags-convert --src {path.name} --dst {path.stem} makes one"
+                here, there = (shlex.quote(str(each)) for each in (path, path.with_suffix("")))
+                expected += f"; rosbags-convert --src {here} --dst {there} makes one"
             raise wrong(RecordingError, f"{path.name}: the file's ending", suffix, expected)
