@@ -17,7 +17,14 @@ import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import DescriptionError, RecordingError
 from robot_dynamics.identification import Recording, Stream, identify
-from robot_dynamics.identification.doubts import surely_worse, turned
+from robot_dynamics.identification.doubts import (
+    OPPOSITE,
+    SILENT,
+    Doubt,
+    nothing_left,
+    surely_worse,
+    turned,
+)
 from robot_dynamics.identification.files import save
 from robot_dynamics.identification.selection import _Scored, nothing
 from robot_dynamics.identification.unknowns import Unknowns
@@ -436,3 +443,11 @@ def test_the_command_says_it_in_json_and_in_the_report(described, log, tmp_path,
     assert told["doubts"][0]["error_with_factor"] < 0.1 < told["doubts"][0]["error"]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert f"{name}: its efforts have the opposite sign" in page
+
+
+@pytest.mark.parametrize("why", [OPPOSITE, SILENT])
+@pytest.mark.parametrize("sure", [True, False])
+def test_options_that_are_named_may_be_copied_to_a_shell(why, sure):
+    doubt = Doubt("elbow; rm -rf x", -1.0, why, 0.9, 0.1, sure)
+    for words in (doubt.words(), nothing_left([doubt], {})):
+        assert "--effort-scale 'elbow; rm -rf x:" in words

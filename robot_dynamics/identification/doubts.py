@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -116,6 +117,8 @@ class Doubt:
             given: the factor that was already applied to the efforts.
         """
         scale = self.factor * given
+        # options are quoted: a line may be copied to a shell
+        apply, keep_all = (shlex.quote(f"{self.joint}:{x:.4g}") for x in (scale, 1.0))
         if self.why == STATIC:
             return (
                 f"{self.joint}: its efforts {self.why}. The best model leaves "
@@ -125,7 +128,7 @@ class Doubt:
             return (
                 f"{self.joint}: its efforts {self.why}: given the other joints, the best model "
                 f"differs from them by {100 * self.before:.3g} %, and no factor explains them. "
-                f"They were excluded from the fit (--effort-scale {self.joint}:1 to keep them)"
+                f"They were excluded from the fit (--effort-scale {keep_all} to keep them)"
             )
         if not self.sure:
             return (
@@ -133,16 +136,16 @@ class Doubt:
                 f"other joints, scaling them by {self.factor:.4g} reduces the part that the best "
                 f"model leaves unexplained from {100 * self.before:.3g} % to "
                 f"{100 * self.after:.2g} %. Different bodies explain them unscaled, so they were "
-                f"fitted unscaled (--effort-scale {self.joint}:{scale:.4g} to scale them). Check "
+                f"fitted unscaled (--effort-scale {apply} to scale them). Check "
                 "their sign and unit, and how the base is mounted"
             )
-        keep = "" if math.isclose(scale, 1.0) else f", {self.joint}:1 to keep them as recorded"
+        keep = "" if math.isclose(scale, 1.0) else f", {keep_all} to keep them as recorded"
         return (
             f"{self.joint}: its efforts {self.why}: scaling them by {self.factor:.4g} reduces the "
             f"part that the best model leaves unexplained from {100 * self.before:.3g} % to "
             f"{100 * self.after:.2g} %. They were excluded from the fit; this joint's "
             "errors are computed with the factor "
-            f"(--effort-scale {self.joint}:{scale:.4g} to apply it{keep})"
+            f"(--effort-scale {apply} to apply it{keep})"
         )
 
 
@@ -238,7 +241,7 @@ def nothing_left(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
         doubtful: the doubts.
         given: by joint, the factors that were already applied to the efforts.
     """
-    scales = " ".join(
+    scales = shlex.join(
         f"{each.joint}:{each.factor * given.get(each.joint, 1.0):.4g}" for each in doubtful
     )
     return (

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -282,7 +283,7 @@ def _at_motors(unknowns: Unknowns, factor: float) -> str:
     size = float(np.exp(np.log(np.abs([*ratios.values()])).mean()))
     if size < FAR_OFF or not 1 / FAR_OFF < factor / size < FAR_OFF:
         return ""
-    scales = " ".join(f"{joint}:{ratio:.6g}" for joint, ratio in ratios.items())
+    scales = shlex.join(f"{joint}:{ratio:.6g}" for joint, ratio in ratios.items())
     return f" (if they are the motors' torques: --effort-scale {scales})"
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,7 +168,7 @@ def _lines(gains: DriveGains | None) -> list[str]:
     rows = [["", "N·m or N per unit", "±"]]
     for name, gain in gains.gains.items():
         rows.append([name, f"{gain:.5g}", f"{gains.deviations[name]:.2g}"])
-    again = " ".join(f"{name}:{gain:.6g}" for name, gain in gains.gains.items())
+    again = shlex.join(f"{name}:{gain:.6g}" for name, gain in gains.gains.items())
     return [
         "drive gains, from the known load:",
         *table(rows),
