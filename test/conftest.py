@@ -25,8 +25,9 @@ from robot_dynamics.codegen.compiler import Compiler
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # otherwise it uses the cache of whoever started it
     KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
-    # hundreds of random robots have no place in the user's own cache
-    os.environ["ROBOT_DYNAMICS_CACHE"] = KERNELS.name
+    # hundreds of random robots have no place in the user's own cache; a folder that is kept makes
+    # the next run shorter, as long as the package is the same
+    os.environ["ROBOT_DYNAMICS_CACHE"] = os.environ.get("ROBOT_DYNAMICS_TEST_CACHE", KERNELS.name)
 
 
 # Python's cycles are few, its objects many: SymPy's terms and recorded programs would be looked
