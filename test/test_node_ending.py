@@ -197,6 +197,35 @@ def test_a_signal_interrupts_the_start_once_and_nothing_that_runs():
     assert said.stdout.splitlines() == ["interrupted True"] + ["went on True"] * 3
 
 
+COLLECTED = """
+import gc, os, signal, sys
+from robot_dynamics.ros.executable import run
+def load():
+    from robot_dynamics.ros.feed_forward_node import FeedForwardNode
+    class Interrupted(FeedForwardNode):
+        def __init__(self):
+            super().__init__()
+            self.create_timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    return Interrupted
+code = run("feed_forward", load, [])
+from rclpy.signals import SignalHandlerGuardCondition
+for each in gc.get_objects():
+    if isinstance(each, SignalHandlerGuardCondition):
+        each.__del__()
+sys.exit(code)
+"""
+
+
+def test_in_whatever_order_the_interpreter_collects_what_is_left_nothing_is_printed():
+    command = [sys.executable, "-c", COLLECTED]
+    done = subprocess.run(
+        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 0
+    assert "waiting for a robot" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 # Faults
 
 

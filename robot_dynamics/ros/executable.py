@@ -137,10 +137,11 @@ def run(
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         node = make()
         signals.record()
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        while not signals.received:
-            executor.spin_once()
+        # an executor that is not shut down may print a traceback when the interpreter exits
+        with SingleThreadedExecutor() as executor:
+            executor.add_node(node)
+            while not signals.received:
+                executor.spin_once()
     except KeyboardInterrupt:
         interrupt_handled()
     except Exception as error:  # noqa: BLE001  on any error, publish the last torques first
