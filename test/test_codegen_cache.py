@@ -166,6 +166,20 @@ def test_a_cache_that_others_can_write_to_is_not_used(place, backend):
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["shared/inside/..", "link"])
+def test_a_directory_that_all_share_is_not_used_whatever_name_it_goes_by(
+    tmp_path, monkeypatch, name
+):
+    shared = tmp_path / "shared"
+    (shared / "inside").mkdir(parents=True)
+    shared.chmod(0o1777)
+    (tmp_path / "link").symlink_to("shared/inside/..")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / name))
+    with pytest.warns(cache.CacheWarning, match="others can write to it"):
+        cache.store("0" * 64, ".py", b"", {})
+    assert [each.name for each in shared.iterdir()] == ["inside"]
+
+
 def test_a_cache_below_a_directory_that_others_can_write_to_is_not_used(
     tmp_path, monkeypatch, backend
 ):

@@ -61,8 +61,10 @@ def test_what_is_no_name_is_a_path(wheel):
 
 
 def test_an_unknown_name_says_what_is_like_it(wheel):
-    with pytest.raises(rd.DescriptionError, match="similar ones: arm9"):
+    (wheel / "arm9-v2.urdf").write_text(LINK.format("two", BODY))  # can be loaded by its path alone
+    with pytest.raises(rd.DescriptionError, match="similar ones: arm9") as caught:
         rd.load("arm99")
+    assert "-v2" not in str(caught.value)
 
 
 def test_without_the_extra_the_message_says_what_to_install(wheel, monkeypatch):
