@@ -14,7 +14,7 @@ import yaml
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
-from robot_dynamics.app.closing_home import close
+from robot_dynamics.app.closing_home import _Skeleton, close
 from robot_dynamics.app.report import survey
 from robot_dynamics.closure import Closer, LoopGeometry, assembly_modes
 from robot_dynamics.closure.geometry.home_search import HomeSearch, Part
@@ -95,6 +95,18 @@ def test_the_modes_of_a_five_bar_are_mirrored_at_its_motors(tmp_path):
     other = Closer(LoopGeometry.of(rd.load(copy)))
     assert other.home.platform_pose[:3, 3] == pytest.approx(tips[1], abs=1e-9)
     assert abs(other.mobility.miss).max() < 1e-10
+
+
+def test_an_arm_is_drawn_beyond_the_joint_that_it_is_closed_at(tmp_path):
+    robot = yaml.safe_load(FIVE_BAR.read_text())
+    (arm,) = (link for link in robot["links"] if link["name"] == "distal2")
+    arm["a"] += 0.2
+    robot["loops"][0]["successor"]["xyz"] = [-0.2, 0.0, 0.0]
+    mechanism = closed_robots.load(robot, tmp_path)
+    mode = assembly_modes(mechanism)[0]
+    lines = _Skeleton(mechanism, mode).lines["distal2"]
+    elbow = mode.poses["proximal2"].translation  # where its frame ends, the arm begins
+    assert np.linalg.norm(lines - elbow, axis=1).max() == pytest.approx(arm["a"])
 
 
 @pytest.mark.parametrize("seed", range(2))
