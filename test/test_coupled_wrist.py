@@ -369,3 +369,48 @@ def test_a_joint_called_like_the_motors_own_key_is_another(tmp_path):
     assert unknowns.joints == ("motor6.rotor", "j6")
     assert len(set(unknowns.owners)) == 3
     assert len({unknowns.group(owner).start for owner in unknowns.owners}) == 3
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_motor_that_is_not_described_is_suspected_and_the_suggestion_explains_the_efforts(
+    tmp_path, sign
+):
+    truth, described = wrist(tmp_path)
+    rotors = [
+        replace(rotor, ratios=(("j5", 32.0), ("j6", sign * 32.0)))
+        if rotor.name == "motor6"
+        else rotor
+        for rotor in truth.rotors
+    ]
+    recording = recorded(replace(truth, rotors=tuple(rotors)))
+    alone = replace(
+        described, rotors=tuple(each for each in described.rotors if each.name != "motor6")
+    )
+    found = rd.identify(alone, recording, cutoff=RATE)
+    little = "The motion determines"  # these two joints have few parameters
+    (line,) = (each for each in found.warnings if little not in each)
+    assert line.startswith("j5, j6: the model leaves ")
+    suggested = yaml.safe_load(line.split("`")[1])["rotors"]
+    assert suggested == {
+        "wrist_motor": {"mount": "forearm", "gear_ratio": {"j5": 100, "j6": sign * 100}}
+    }
+    folder = tmp_path / "wrist"
+    content = yaml.safe_load((folder / "arm.yaml").read_text())
+    content["rotors"] = suggested
+    (folder / "arm.yaml").write_text(yaml.safe_dump(content))
+    better = rd.identify(str(folder / "arm.yaml"), recording, cutoff=RATE)
+    assert not [each for each in better.warnings if little not in each]
+    assert (better.errors.relative < 1.2 * NOISE).all()
+    assert found.errors.relative.min() > 0.1
+
+
+def test_no_shared_motor_is_suspected_where_efforts_are_wrong_for_another_reason(tmp_path):
+    truth, described = wrist(tmp_path, of_joint6=1.0)
+    recording = recorded(truth)
+    (stream,) = recording.streams
+    t, tau = stream.time, stream.effort.copy()
+    tau[:, 1] += np.sqrt((tau[:, 1] ** 2).mean()) * np.sin(2 * np.pi * 0.37 * t)
+    odd = Recording("log", (replace(stream, effort=tau),))
+    found = rd.identify(described, odd, cutoff=RATE)
+    assert found.errors.relative[1] > 0.5
+    assert not [line for line in found.warnings if "a motor turns both" in line]

@@ -19,7 +19,7 @@ import numpy as np
 from ..description import load
 from ..errors import InputError, RecordingError, RobotDynamicsError, wrong
 from ..mechanism import Mechanism
-from . import contacts
+from . import contacts, shared_motors
 from .band import Band, Needed, Spread, spread
 from .closed import ClosedFit, ClosedIdentification, ClosedUnknowns, fit_closed
 from .contacts import Contact
@@ -43,6 +43,7 @@ from .per_recording import (
     filters_at_fault,
     key_of,
     mixed_up,
+    motors_shared,
     reduced,
     traces_of,
     zero_equations,
@@ -51,6 +52,7 @@ from .prepared_cache import PreparedCache
 from .quality import (
     FAR_OFF,
     LITTLE,
+    MISSED,
     Excitation,
     bodies_scale,
     driving,
@@ -221,8 +223,9 @@ def _identified(run: _Run[F, I]) -> I:
     explained = {each.joint for each in doubtful}
     if mixture is not None or astray:
         explained = {*run.joints}
-    filters = run.filters_at_fault(first.errors, explained)
-    refuse_nonsense(first.errors, [*causes, *filters.values()])
+    told = run.motors_shared(first, explained)
+    told |= run.filters_at_fault(first.errors, {*explained, *told})
+    refuse_nonsense(first.errors, [*causes, *told.values()])
     if not astray:
         suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
     kept, found, outcome = run.never_worse(found, first)
@@ -233,9 +236,9 @@ def _identified(run: _Run[F, I]) -> I:
         *stays(kept, first.errors, sure),
         *contacts.words(outcome.contacts),
         *run.passes.left_out(),
-        *filters.values(),
+        *told.values(),
         *more.untold,
-        *large(outcome.errors, [*explained, *filters], outcome.usual),
+        *large(outcome.errors, [*explained, *told], outcome.usual),
     ]
     if kept == "nothing":
         suspect += lost(outcome.errors, [each.joint for each in sure])
@@ -383,6 +386,10 @@ class _Run(ABC, Generic[F, I]):
     @abstractmethod
     def mechanism_of(self, found: F) -> Mechanism:
         """The robot that was found."""
+
+    def motors_shared(self, _first: _Outcome, _explained: set[str], /) -> dict[str, str]:
+        """By joint, a line for each that appears to share a motor with another joint."""
+        return {}
 
     def remaining(
         self, doubtful: Sequence[Doubt], _found: F, errors: Errors, /
@@ -618,6 +625,16 @@ class _OpenRun(_Run[Fit, Identification]):
         causes = suspect if light else [*confused, *far]
         alone = mixture is None and len(far) + len(turns) < len(self.joints)
         return causes, [*suspect, *(other_unit(found) if alone else ())]
+
+    def motors_shared(self, first: _Outcome, explained: set[str], /) -> dict[str, str]:
+        errors = first.errors
+        much = (errors.relative > MISSED) & ~errors.still
+        tested = [each for each in itertools.compress(errors.joints, much) if each not in explained]
+        if not tested or self.unknowns.payload is not None:
+            return {}
+        test = partial(motors_shared, self.work, identified=first.model, tested=tested)
+        found = self.passes.over("looking for shared motors in", test, self.first, needed=False)
+        return shared_motors.words(each for _, some in found for each in some)
 
     def about_described(self, found: Fit, /) -> Fit | None:
         return about_described_bodies(found)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -28,6 +28,7 @@ from .prepared_cache import Key, PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter
+from .shared_motors import SharedMotor, shared_motors
 from .unknowns import Columns, Unknowns, match, sliding
 from .zeros import Linearised, ZeroEquations, equations
 
@@ -299,6 +300,25 @@ def filters_at_fault(
     """
     raw, unknowns = work.raw(source, joints), work.unknowns(joints)
     return tuple(filter_faults(unknowns, work.usable(raw), cutoff))
+
+
+def motors_shared(
+    work: Work, source: Source, identified: Mechanism, tested: Collection[str]
+) -> tuple[SharedMotor, ...]:
+    """The joints of a recording that appear to share a motor with another joint.
+
+    Args:
+        work: the settings.
+        source: the recording.
+        identified: the robot that was found.
+        tested: the joints to test.
+    """
+    model = SplitDynamics(identified)
+    seen, _ = work.parts(work.prepared(source, identified.joint_names))
+    found = [*compared(seen, (model, model))]
+    samples = joined([each.samples for each in found])
+    missed = np.concatenate([each.identified for each in found])
+    return tuple(shared_motors(identified, tested, samples, missed))
 
 
 def mixed_up(

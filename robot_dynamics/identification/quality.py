@@ -266,12 +266,14 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
         rows = Rows(fit.unknowns, Samples.without_efforts(q, qd, zero))
         return np.concatenate([rows.model(j, bodies) for j in range(q.shape[1])])
 
-    def ratio(both: Floats, unknown: float) -> float:
+    def ratio(both: Floats, unknown: float, least: float) -> float:
         own, found = both.T
-        return float(own @ found / (own @ own)) if own.any() else unknown
+        return float(own @ found / (own @ own)) if np.linalg.norm(own) > least else unknown
 
     gravity = torques(zero)
-    return ratio(gravity, np.nan), ratio(torques(qd) - gravity, 1.0)
+    # without Coriolis torques, the difference is a rounding error
+    least = 1e-9 * float(np.linalg.norm(gravity[:, 0]))
+    return ratio(gravity, np.nan, 0.0), ratio(torques(qd) - gravity, 1.0, least)
 
 
 def _at_motors(unknowns: Unknowns, factor: float) -> str:
