@@ -414,6 +414,10 @@ def test_recordings_are_drawn_one_after_the_other(arm, truth):
     rest = np.where(other.usable, other.series["residual"], np.nan)
     drawn = np.sqrt(np.nanmean(rest**2, axis=0))
     assert drawn == pytest.approx(result.errors.identified, rel=1e-3)  # filtered like the efforts
+    for each, trace in zip((first, other), result.traces, strict=True):
+        torque, deviation = result.predict(*(getattr(trace.samples, x) for x in ("q", "qd", "qdd")))
+        band = [each.series[end] for end in ("low", "high")]
+        np.testing.assert_allclose(band, [torque - 2 * deviation, torque + 2 * deviation])
     # the held-out end of a recording is where it was
     (shown,) = {each.samples.time[-1] for each in identify(arm, logs[0]).traces if not each.seen}
     assert stretches(identify(arm, logs[0]))[-1].time[-1] == shown
