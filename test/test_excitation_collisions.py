@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -184,6 +185,21 @@ def test_distances_are_pinocchios_and_their_slopes_are_theirs(arm):
                 assert slope[k, j] == pytest.approx(change, rel=0.02, abs=0.05)
                 seen += 1
     assert seen > 20
+
+
+def test_the_nearest_of_many_shapes_counts_wherever_it_stands():
+    import coal
+
+    turn, middle = np.eye(3), np.zeros(3)
+    ball = clearance._Solid("a", coal.Sphere(0.1), turn, middle, middle, 0.1)
+
+    def wall(gap):
+        place = np.array([0.1 + gap + 0.01, 0.0, 0.0])
+        return clearance._Solid("b", coal.Box(0.02, 2.0, 2.0), turn, place, place, 1.5)
+
+    for gaps in permutations((0.05, 0.08, 0.02)):
+        bodies = clearance.Apart(("a", "b"), tuple((ball, wall(gap)) for gap in gaps))
+        assert bodies.nearest(lambda _: np.eye(4)[None]).room == pytest.approx([0.02])
 
 
 def test_bodies_that_always_touch_and_disabled_pairs_are_left_out(arm, tmp_path):
