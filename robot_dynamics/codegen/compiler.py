@@ -165,8 +165,7 @@ def find() -> Compiler:
     Raises:
         BackendError: no compiler was found.
     """
-    chosen = os.environ.get("CC")
-    return _find(chosen or "", os.environ.get("PATH", ""))
+    return _find(os.environ.get("CC", ""), os.environ.get("PATH", ""))
 
 
 @lru_cache
