@@ -272,9 +272,11 @@ def test_maps_of_two_motors_have_what_geometry_allows(tmp_path, count):
         expected = (np.abs(x) < first) & (np.abs(y) < second)
         assert expected.sum() > 8
         assert (np.isfinite(found.passive_conditions) == expected).all()
-        picture = drawn_map(found, np.array([[0.2, 0.2], [0.3, 0.1]]))
-        cells = picture.count("fill: var(--b)") + picture.count("fill: var(--a)")
-        assert cells == expected.sum()
+        limit = float(np.nanquantile(found.passive_conditions, 0.9))
+        picture = drawn_map(replace(found, limit=limit), np.array([[0.2, 0.2], [0.3, 0.1]]))
+        beyond = (found.passive_conditions > limit).sum()
+        assert 0 < picture.count("fill: var(--a)") == beyond
+        assert picture.count("fill: var(--b)") == expected.sum() - beyond
         assert picture.count("stroke: var(--ink)") == 1
 
 
