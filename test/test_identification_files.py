@@ -546,9 +546,12 @@ def test_no_zstd_frame_gives_more_than_its_blocks_say(seed):
 
 
 def test_a_block_gives_no_more_than_the_window_and_counts_even_if_empty():
-    """RFC 8878, 3.1.1.1.2: windowBase + windowBase / 8 * mantissa."""
+    """RFC 8878, 3.1.1.1.2: windowBase + windowBase / 8 * mantissa; 3.1.1.1.3: the dictionary's
+    number, which may be 0."""
     compressed = (5 << 3 | 2 << 1 | 1).to_bytes(3, "little") + bytes(5)
-    assert _decompressed_bound(MAGIC + bytes([0, 4]) + compressed, 2**30) == 1024 + 512
+    for flag, size in enumerate((0, 1, 2, 4)):
+        frame = MAGIC + bytes([flag, 4]) + bytes(size) + compressed
+        assert _decompressed_bound(frame, 2**30) == 1024 + 512
     assert _decompressed_bound(MAGIC + bytes([0, 80]) + bytes(3 * 1000), 2**30) == 1000 * 1024
 
 
