@@ -93,6 +93,8 @@ def test_what_nobody_reads_is_not_computed():
 def test_signs_are_taken_in_by_sums():
     steps = operations(lambda x: [-(x[0] * x[1]) - x[2], x[2] - (-x[0]), -(3.0 * x[0])], 3)
     assert [step[0] for step in steps].count("neg") == 1  # -(a b + c)
+    steps = operations(lambda x: [x[1] - x[0] * -x[2], -x[0] * -x[1]], 3)
+    assert sorted(step[0] for step in steps) == ["add", "mul", "mul"]
 
 
 def test_a_number_like_a_place_is_no_place():

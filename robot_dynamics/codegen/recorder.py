@@ -241,14 +241,11 @@ class Recorded:
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is Recorded:
-            if self.is_negative:
-                return -((-self) * other)
             if other.is_negative:
                 return -(self * (-other))
-            return self.recorder.binary("mul", self, other)
-        if isinstance(other, np.ndarray):
+        elif isinstance(other, np.ndarray):
             return NotImplemented
-        if type(other) is float or _constant(other):
+        elif type(other) is float or _constant(other):
             if other == 0:
                 return 0.0
             if other == 1:
