@@ -96,6 +96,8 @@ def test_a_person_adopts_what_is_proven_and_nothing_else_is_published():
         (text,) = watched.until(lambda: watched.models, "the model")
         assert not watched.adopt().success  # the next one has to be proven first
         assert watched.stop() == 0
+        for words in ("keeping the current model", "a better model was found"):
+            assert watched.log.count(words) == 1  # not again with each block
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.uniform(-1, 1, (3, 50, len(ARM.joint_names)))
     right = rd.InverseDynamics(truth)(q, qd, qdd)
