@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -112,6 +113,19 @@ def test_derive_prints_text_latex_and_steps(capsys):
     steps = capsys.readouterr().out
     for number in range(2, 10):
         assert f"L-E {number}" in steps
+
+
+def test_what_bench_timed_took_no_longer_than_the_command(monkeypatch, capsys):
+    monkeypatch.setattr("robot_dynamics.app.commands.bench.PATIENCE", 0.0)
+    monkeypatch.setenv("ROBOT_DYNAMICS_BACKEND", "python")
+    start = time.perf_counter()
+    assert main(["bench", POLAR, "--json"]) == 0
+    most = time.perf_counter() - start
+    found = json.loads(capsys.readouterr().out)
+    calls = [*found["call_us"].values(), found["rows"] * found["batch_us_a_state"]]
+    assert min(found["ready_s"], *calls) > 0
+    # two of three calls are not shorter than the median
+    assert found["ready_s"] + 2e-6 * sum(calls) < most
 
 
 def test_check_says_that_what_runs_agrees_joint_by_joint(capsys):
