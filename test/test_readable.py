@@ -167,6 +167,15 @@ def test_a_chart_has_a_line_for_each_label_of_its_height_and_draws_nothing_unsee
     assert len(paths) == len(up) + 2 + (not logarithmic)
 
 
+def test_dots_are_joined_by_no_line():
+    x = np.arange(5.0)
+    drawn = ET.fromstring(Chart("title", [Line(x, x**2, "a", dots=True)], "s", "m").svg)
+    (dots,) = (each.get("d") for each in drawn.iter() if "var(--a)" in each.get("style", ""))
+    strokes = [stroke.split("L") for stroke in re.split("M", dots)[1:]]
+    assert len(strokes) == len(x)
+    assert all(len({place.strip() for place in stroke}) == 1 for stroke in strokes)
+
+
 def test_labels_of_charts_keep_their_digits():
     chart = Chart("title", [Line(np.linspace(0.0, 1e-3, 9), np.linspace(0.0, 0.3, 9), "a")], "", "")
     labels = [each.text for each in ET.fromstring(chart.svg).iter() if each.tag.endswith("text")]
