@@ -27,8 +27,9 @@ from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns, sliding
 
-GAMMA = 1e-2
-"""The weight of the described body, which is small because the load is what changes"""
+GAMMAS = (1e-2, 1.0, 100.0)
+"""Candidate weights of the described body: the smallest first, because the load is what changes;
+a larger one if the body is numerically singular"""
 BLOCKS = 3
 """Number of evaluations of proposals that are needed before one can be proven"""
 BETTER = 0.9
@@ -200,7 +201,7 @@ class Watch:
     def _estimate(self) -> Estimate:
         tight = RIDGE * np.maximum(np.diag(self._gram)[10:], 1e-300)
         prior = Prior((self._reference,), tight)
-        self._x, H = minimise(self._gram, self._moment, prior, GAMMA)
+        self._x, H = self._fitted(prior)
         deviations = np.sqrt(np.maximum(np.diag(inverted(H)), 0.0))
         numbers = {
             f"{self.link}.{name}": Number(
@@ -218,6 +219,16 @@ class Watch:
         rms = np.sqrt(self._judged / max(self._count, 1e-300))
         missed, proposed = (dict(zip(self.joints, each.tolist(), strict=True)) for each in rms)
         return Estimate(numbers, missed, proposed, self._why_not(numbers))
+
+    def _fitted(self, prior: Prior) -> tuple[Floats, Floats]:
+        """(x, Hessian), with the smallest weight of the description with which the body is not
+        numerically singular."""
+        for gamma in GAMMAS[:-1]:
+            try:
+                return minimise(self._gram, self._moment, prior, gamma)
+            except np.linalg.LinAlgError:  # a numerically singular body
+                continue
+        return minimise(self._gram, self._moment, prior, GAMMAS[-1])
 
     def _why_not(self, numbers: dict[str, Number]) -> str:
         if self._blocks < BLOCKS:
