@@ -104,7 +104,8 @@ def test_gaps_do_not_make_more_blocks_of_one(watched):
     assert proven == [*(BLOCKS * [False]), True]
     for name, each in last.numbers.items():
         whole = estimates[BLOCKS].numbers[name]
-        assert each.deviation == pytest.approx(whole.deviation, rel=0.15)
+        # the filter's transients at the gaps are left out, too
+        assert 0.9 * whole.deviation < each.deviation < 2 * whole.deviation
 
 
 def test_a_model_that_holds_is_never_replaced():
@@ -148,6 +149,31 @@ def test_an_old_load_is_forgotten():
     mass = last.numbers[f"{LINK}.mass"]
     assert abs(mass.value - mass.in_force) < 0.1
     assert not last.proven
+
+
+def test_a_load_that_is_picked_up_is_not_mixed_with_the_motion_before():
+    watch = Watch(ARM, LINK)
+    for block in [*blocks(ARM, 8, seed=9), *blocks(working(CHANGE), 2, seed=10)]:
+        last = watch.add(block)
+    mass = last.numbers[f"{LINK}.mass"]
+    assert abs(mass.value - mass.in_force - 2.0) < 4 * mass.deviation < 0.1
+    assert last.proven
+
+
+def test_deviations_cover_noise_that_is_correlated_in_time():
+    lfilter = pytest.importorskip("scipy.signal").lfilter
+    misses = []
+    for seed in range(8):
+        watch, rng = Watch(ARM, LINK), np.random.default_rng(seed)
+        for block in blocks(ARM, 2, seed=20 + seed):
+            (stream,) = block.streams
+            slow = lfilter([0.3], [1, -0.95], rng.normal(size=stream.effort.shape), axis=0)
+            effort = stream.effort + 0.02 * stream.effort.std(axis=0) * slow
+            last = watch.add(replace(block, streams=(replace(stream, effort=effort),)))
+        misses += [(each.value - each.in_force) / each.deviation for each in last.numbers.values()]
+    # twice within normal: bodies are pulled towards the description, which is the truth here
+    assert (np.abs(misses) < 2).mean() > 0.954
+    assert np.abs(misses).max() < 5
 
 
 def test_what_cannot_be_watched_is_one_line():

@@ -22,6 +22,7 @@ from .fit import RIDGE
 from .fleet import one_blas_thread
 from .friction_laws import heading
 from .motors import at_joints, motor_rows
+from .normal_equations import correlation_length
 from .preparation import joined, prepare
 from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise
@@ -36,6 +37,11 @@ BETTER = 0.9
 """Largest ratio of a proven proposal's error to that of the model in force, over all joints"""
 WORSE = 1.05
 """Largest ratio of a proven proposal's error to that of the model in force, at any one joint"""
+CHANGED = 2.0
+"""If the estimate's error on the newest block is larger than this multiple of the error of the
+block's own fit, the robot has changed"""
+CUTOFF = 10.0
+"""Hz; noise of accelerations would make bodies too light"""
 OWN = 3
 """A joint's own columns: viscous, Coulomb, offset"""
 
@@ -113,10 +119,7 @@ class Watch:
         self._unknowns = Unknowns.of(mechanism, self.link)
         n = len(self._unknowns.joints)
         self._size = 10 + OWN * n
-        self._gram = np.zeros((self._size, self._size))
-        self._moment = np.zeros(self._size)
-        self._sigma2 = np.zeros(n)
-        self._weight = 0.0
+        self._forget()
         described = self._unknowns.described
         total = sum(float(each.inertial.mass) for each in mechanism.links)
         self._reference = reference(described, 0.01 * total if total > 0 else 1.0, 0.1)
@@ -132,15 +135,22 @@ class Watch:
         self._judged = np.zeros((2, n))
         self._count, self._blocks = 0.0, 0
 
+    def _forget(self) -> None:
+        """Discard the blocks so far."""
+        self._gram = np.zeros((self._size, self._size))
+        self._moment = np.zeros(self._size)
+        self._sigma2 = np.zeros(len(self._unknowns.joints))
+        self._weight = 0.0
+
     @property
     def joints(self) -> tuple[str, ...]:
         """The joints that every block must contain."""
         return self._unknowns.joints
 
     @one_blas_thread()
-    def add(self, block: Recording, cutoff: float | None = None) -> Estimate:
+    def add(self, block: Recording, cutoff: float | None = CUTOFF) -> Estimate:
         """Add a block of some seconds of motion, which is used first for evaluation and then for
-        estimation.
+        estimation. If the robot has clearly changed, older blocks are no longer used.
 
         Args:
             block: the recorded motion.
@@ -164,26 +174,39 @@ class Watch:
             A[:, j, own] = np.column_stack([qd, z, np.ones_like(qd)])
         good = samples.usable & np.isfinite(samples.unfiltered)
         tau = np.where(good, samples.unfiltered - known, 0.0)
-        self._take(A, tau, good, prepared.duration)
+        forget = float(np.exp(-prepared.duration / self.memory))
+        self._judge(A, tau, good, forget)
+        self._take(A, tau, good, forget)
         return self._estimate()
 
-    def _take(self, A: Floats, tau: Floats, good: Floats, duration: float) -> None:
-        forget = float(np.exp(-duration / self.memory))
-        count = np.maximum(good.sum(axis=0), 1)
-        before = np.where(good, tau - A @ self._x0, 0.0)
-        if self._x is not None:
-            after = np.where(good, tau - A @ self._adoptable(self._x), 0.0)
-            squares = [(each**2).sum(axis=0) / count for each in (before, after)]
-            self._judged = forget * self._judged + np.array(squares)
-            self._count = forget * self._count + 1.0
-            self._blocks += 1
+    def _judge(self, A: Floats, tau: Floats, good: Floats, forget: float) -> None:
+        """Evaluate the model in force and the latest proposal on a new block."""
+        if self._x is None:
+            return
+        proposed = self._adoptable(self._x)
+        squares = [_mean_square(tau - A @ x, good) for x in (self._x0, proposed)]
+        self._judged = forget * self._judged + np.array(squares)
+        self._count = forget * self._count + 1.0
+        self._blocks += 1
+
+    def _take(self, A: Floats, tau: Floats, good: Floats, forget: float) -> None:
+        """Add a block to the sums; if it contradicts the older ones, they are discarded."""
         own = np.linalg.lstsq(A.reshape(-1, self._size), tau.ravel(), 1e-9)[0]
-        noise = (np.where(good, tau - A @ own, 0.0) ** 2).sum(axis=0) / count
+        residual = np.where(good, tau - A @ own, 0.0)
         floor = 1e-12 * max(float((tau**2).mean()), 1e-300)
-        self._sigma2 = forget * self._sigma2 + np.maximum(noise, floor)
+        noise = np.maximum(_mean_square(residual, good), floor)
+        # all samples within the correlation time count as one
+        lengths = np.array([max(1.0, correlation_length(each)) for each in residual.T])
+        self._add(A, tau, good, noise * lengths, forget)
+        missed = _mean_square(tau - A @ self._fitted()[0], good)
+        if (missed / noise).mean() > CHANGED**2:
+            self._forget()
+            self._add(A, tau, good, noise * lengths, forget)
+
+    def _add(self, A: Floats, tau: Floats, good: Floats, variance: Floats, forget: float) -> None:
+        self._sigma2 = forget * self._sigma2 + variance
         self._weight = forget * self._weight + 1.0
-        weights = good / (self._sigma2 / self._weight)
-        root = np.sqrt(weights)
+        root = np.sqrt(good / (self._sigma2 / self._weight))
         M = (A * root[..., None]).reshape(-1, self._size)
         self._gram = forget * self._gram + M.T @ M
         self._moment = forget * self._moment + M.T @ (tau * root).ravel()
@@ -199,9 +222,7 @@ class Watch:
         return out
 
     def _estimate(self) -> Estimate:
-        tight = RIDGE * np.maximum(np.diag(self._gram)[10:], 1e-300)
-        prior = Prior((self._reference,), tight)
-        self._x, H = self._fitted(prior)
+        self._x, H = self._fitted()
         deviations = np.sqrt(np.maximum(np.diag(inverted(H)), 0.0))
         numbers = {
             f"{self.link}.{name}": Number(
@@ -220,9 +241,11 @@ class Watch:
         missed, proposed = (dict(zip(self.joints, each.tolist(), strict=True)) for each in rms)
         return Estimate(numbers, missed, proposed, self._why_not(numbers))
 
-    def _fitted(self, prior: Prior) -> tuple[Floats, Floats]:
+    def _fitted(self) -> tuple[Floats, Floats]:
         """(x, Hessian), with the smallest weight of the description with which the body is not
         numerically singular."""
+        tight = RIDGE * np.maximum(np.diag(self._gram)[10:], 1e-300)
+        prior = Prior((self._reference,), tight)
         for gamma in GAMMAS[:-1]:
             try:
                 return minimise(self._gram, self._moment, prior, gamma)
@@ -267,3 +290,9 @@ class Watch:
             frictions[name] = plain
         self._begin(with_parts(self.mechanism, {self.link: body_of(x[:10])}, frictions))
         return self.mechanism
+
+
+def _mean_square(errors: Floats, good: Floats) -> Floats:
+    """(n,): by joint, over the usable samples."""
+    total: Floats = np.where(good, errors**2, 0.0).sum(axis=0)
+    return total / np.maximum(good.sum(axis=0), 1)
