@@ -15,6 +15,7 @@ pytest.importorskip("std_srvs", reason="std_srvs is not installed: extra `ros`")
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped
 from node_process import Conversation, refusal
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
@@ -26,6 +27,7 @@ import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.identification import Recording
 from robot_dynamics.identification.watch import Watch
+from robot_dynamics.mechanism.dynamic_parameters import BODY, body_of
 from robot_dynamics.ros.feed_forward.parameter_table import markdown, rows
 from robot_dynamics.ros.watch_node import WatchSettings
 
@@ -55,7 +57,7 @@ class Watched(Conversation):
     def adopt(self) -> Trigger.Response:
         return self.ask(Trigger, "/watch/adopt")
 
-    def work(self, recording, start: float) -> None:
+    def work(self, recording, start: float, reported: bool = True) -> None:
         """Report a block of motion to the node, and wait until it has processed it."""
         (stream,) = recording.streams
         before = len(self.reports)
@@ -69,7 +71,7 @@ class Watched(Conversation):
             self.states.publish(message)
             if k % 20 == 19:
                 self.spin(0.01)
-        self.until(lambda: len(self.reports) > before, "a report")
+        self.until(lambda: not reported or len(self.reports) > before, "a report")
 
 
 def test_a_person_adopts_what_is_proven_and_nothing_else_is_published():
@@ -105,6 +107,66 @@ def test_a_person_adopts_what_is_proven_and_nothing_else_is_published():
         np.abs(rd.InverseDynamics(each)(q, qd, qdd) - right).max() for each in (ARM, rd.load(text))
     )
     assert after < 0.1 * before
+
+
+def test_states_that_cannot_be_used_are_reported():
+    with Watched(block=2.0) as watched:
+        watched.description.publish(String(data=URDF))
+        watched.until(lambda: "watching" in watched.log, "the robot")
+
+        names = list(ARM.joint_names)
+        full = JointState(name=names, position=[0.0] * 6, effort=[0.0] * 6)
+        partial = JointState(name=names[:-1], position=[0.0] * 5, effort=[0.0] * 5)
+        silent = JointState(name=names, position=[0.0] * 6)
+        partial.header.stamp.sec = silent.header.stamp.sec = 1
+        wanted = {"no joint_states": None, "stamps": full, names[-1]: partial, "efforts": silent}
+        for word, message in wanted.items():
+            watched.until(
+                lambda word=word: any(word in r.status[0].message for r in watched.reports),
+                word,
+                meanwhile=lambda m=message: m and watched.states.publish(m),
+            )
+        assert watched.stop() == 0
+
+
+def test_a_clock_that_is_set_back_ends_a_block():
+    with Watched() as watched:
+        watched.description.publish(String(data=URDF))
+        watched.until(lambda: "watching" in watched.log, "the robot")
+        first, second = blocks(ARM, 2, seed=11)
+        (stream,) = first.streams
+        # less than a block, then two days earlier
+        part = replace(first, streams=(stream.rows(stream.time < 3.0),))
+        watched.work(part, 200_000.0, reported=False)
+        watched.work(second, 100.0)
+        assert watched.stop() == 0
+
+
+def test_a_payload_that_the_controller_knows_is_not_adopted_once_more():
+    truth = working(CHANGE | {f"{joint}.viscous": 1.0 for joint in ARM.joint_names})
+    carried = body_of(np.array([CHANGE.get(f"{LINK}.{name}", 0.0) for name in BODY]))
+    message = InertiaStamped()
+    message.header.frame_id = LINK
+    message.inertia.m = float(carried.mass)
+    message.inertia.com.x, message.inertia.com.y, message.inertia.com.z = carried.center_of_mass
+    for (i, j), name in {(0, 0): "ixx", (1, 1): "iyy", (2, 2): "izz", (0, 2): "ixz"}.items():
+        setattr(message.inertia, name, float(carried.inertia[i, j]))
+    with Watched() as watched:
+        payload = watched.node.create_publisher(InertiaStamped, "/watch/payload", 10)
+        watched.description.publish(String(data=URDF))
+        watched.until(lambda: "watching" in watched.log, "the robot")
+        watched.until(payload.get_subscription_count, "the subscription")
+        payload.publish(message)
+        watched.until(lambda: watched.log.count("watching") == 2, "the payload")
+        for k, block in enumerate(blocks(truth, BLOCKS + 2, seed=12)):
+            watched.work(block, 100.0 * k)
+        answer = watched.adopt()  # friction has changed, too
+        assert answer.success, answer.message
+        (text,) = watched.until(lambda: watched.models, "the model")
+        assert watched.stop() == 0
+    assert rd.load(text).link(LINK).inertial.mass == pytest.approx(
+        ARM.link(LINK).inertial.mass, abs=0.05
+    )
 
 
 def test_the_manual_has_all_parameters():

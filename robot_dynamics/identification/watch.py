@@ -294,5 +294,5 @@ class Watch:
 
 def _mean_square(errors: Floats, good: Floats) -> Floats:
     """(n,): by joint, over the usable samples."""
-    total: Floats = np.where(good, errors**2, 0.0).sum(axis=0)
-    return total / np.maximum(good.sum(axis=0), 1)
+    mean: Floats = np.where(good, errors**2, 0.0).sum(axis=0) / np.maximum(good.sum(axis=0), 1)
+    return mean

@@ -6,7 +6,8 @@ It reports a better model if it finds one, and changes nothing by itself.
 | | name | type | notes |
 |---|---|---|---|
 | in | `robot_description` | String, transient local | the current model, URDF |
-| in | `joint_states` | JointState | by name; states without efforts are ignored |
+| in | `joint_states` | JointState | by name; those without stamp or efforts are ignored |
+| in | `~/payload` | InertiaStamped | the payload that the node `feed_forward` has been given |
 | out | `/diagnostics` | DiagnosticArray | each number, its deviation, and whether it is proven |
 | out | `~/robot_description` | String, transient local | the adopted model; nothing before that |
 | service | `~/adopt` | std_srvs/Trigger | approves the proposed model: publishes it if proven |
@@ -16,10 +17,12 @@ Its parameters are the rows of `WatchSettings`.
 
 from __future__ import annotations
 
+import time as steady
 from dataclasses import dataclass
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import InertiaStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -29,10 +32,14 @@ from std_srvs.srv import Trigger
 
 from ..description import load_urdf_text
 from ..description.urdf_text import replaced
-from ..errors import RecordingError, RobotDynamicsError, one_line
+from ..errors import RecordingError, RobotDynamicsError, listed, one_line
 from ..identification import Recording, Stream
 from ..identification.watch import Estimate, Watch
+from ..mechanism import Inertial
+from ..mechanism.dynamic_parameters import body_of, numbers_of
+from ..mechanism.transform import with_payload
 from .declared_parameters import declare
+from .feed_forward import payload as payloads
 from .feed_forward.parameter_table import flag, number, text
 from .publishing import LATCHED, publish, publish_diagnostics
 
@@ -42,6 +49,8 @@ PERIOD = 0.2
 """s between checks whether a block is full"""
 MOST = 200_000
 """The largest number of states in a block"""
+PATIENCE = 2.0
+"""Number of blocks' durations without a complete one, after which the diagnostics say why"""
 
 
 @dataclass(frozen=True)
@@ -68,13 +77,13 @@ class WatchNode(Node):  # type: ignore[misc]
         self._settings = declare(self, WatchSettings, self.get_logger().warning, fixed=True)
         self._text = ""
         self._watch: Watch | None = None
-        self._rows: list[tuple[float, list[list[float]]]] = []
-        self._estimate: Estimate | None = None
+        self._payloads: dict[str, Inertial] = {}
         self._said = ""
         self._model = self.create_publisher(String, "~/robot_description", LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_subscription(String, "robot_description", self._on_description, LATCHED)
         self.create_subscription(JointState, "joint_states", self._on_state, STATES)
+        self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10)
         self.create_service(Trigger, "~/adopt", self._on_adopt)
         self.create_timer(PERIOD, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
@@ -82,43 +91,68 @@ class WatchNode(Node):  # type: ignore[misc]
         if message.data == self._text:
             return
         try:
-            mechanism = load_urdf_text(message.data)
+            self._begin(message.data, self._payloads)
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"robot_description refused: {one_line(error)}")
+
+    def _on_payload(self, message: InertiaStamped) -> None:
+        try:
+            link, body = payloads.read(message)
+            self._begin(self._text, self._payloads | {link: body})
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"payload refused: {one_line(error)}")
+
+    def _begin(self, text: str, carried: dict[str, Inertial]) -> None:
+        """Begin to watch this robot with these payloads, by link."""
+        if text:
+            mechanism = load_urdf_text(text)
+            for each, body in carried.items():
+                mechanism = with_payload(mechanism, each, body)
             moving = mechanism.moving
             settings = self._settings
             link = settings.link or (moving[-1].name if moving else "")
             self._watch = Watch(
                 mechanism, link, settings.memory, motor_efforts=settings.motor_efforts
             )
-        except RobotDynamicsError as error:
-            self.get_logger().error(f"robot_description refused: {one_line(error)}")
-            return
-        self._text, self._rows, self._estimate = message.data, [], None
-        self.get_logger().info(
-            f"watching {one_line(mechanism.name)} and the load on {one_line(link)}"
-        )
+            self.get_logger().info(
+                f"watching {one_line(mechanism.name)} and the load on {one_line(link)}"
+            )
+        self._text, self._payloads = text, carried
+        self._rows: list[tuple[float, list[list[float]]]] = []
+        self._estimate: Estimate | None = None
+        self._told, self._unused = steady.monotonic(), "no joint_states"
 
     def _on_state(self, state: JointState) -> None:
         if self._watch is None or len(self._rows) >= MOST:
             return
+        stamp = state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
         place = {name: k for k, name in enumerate(state.name)}
+        missing = [name for name in self._watch.joints if name not in place]
+        if missing or not stamp:
+            self._unused = f"joint_states without {listed(missing) if missing else 'stamps'}"
+            return
+        columns = [place[name] for name in self._watch.joints]
         try:
-            columns = [place[name] for name in self._watch.joints]
             position, effort = (
                 [field[k] for k in columns] for field in (state.position, state.effort)
             )
-        except (KeyError, IndexError):
-            return  # other joints, or no efforts
+        except IndexError:
+            self._unused = "joint_states without positions or efforts"
+            return
         whole = len(state.velocity) == len(state.name)
         rates = [state.velocity[k] for k in columns] if whole else [np.nan] * len(columns)
-        stamp = state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
         self._rows.append((stamp, [position, rates, effort]))
 
     def _on_timer(self) -> None:
-        if self._watch is None or len(self._rows) < 2:
+        if self._watch is None:
             return
-        if self._rows[-1][0] - self._rows[0][0] < self._settings.block and len(self._rows) < MOST:
+        rows, block = self._rows, self._settings.block
+        # a clock that was set back ends a block, too
+        if len(rows) < 2 or (abs(rows[-1][0] - rows[0][0]) < block and len(rows) < MOST):
+            if steady.monotonic() - self._told > PATIENCE * block:
+                self._tell(f"nothing to evaluate: {self._unused}")
             return
-        rows, self._rows = self._rows, []
+        self._rows, self._unused = [], "no joint_states"
         time = np.array([stamp for stamp, _ in rows])
         q, qd, tau = (np.array([values[k] for _, values in rows]) for k in range(3))
         stream = Stream(self._watch.joints, time, q, qd, tau)
@@ -131,6 +165,7 @@ class WatchNode(Node):  # type: ignore[misc]
 
     def _tell(self, fault: str) -> None:
         """Publish diagnostics, and log whenever the model becomes proven or ceases to be."""
+        self._told = steady.monotonic()
         estimate = self._estimate
         if estimate is None:
             level, message, values = DiagnosticStatus.OK, fault or "no estimate yet", {}
@@ -154,24 +189,31 @@ class WatchNode(Node):  # type: ignore[misc]
             if said != self._said:
                 self._said = said
                 self.get_logger().info(message)
+            message = f"{message}; {fault}" if fault else message
         publish_diagnostics(self._diagnostics, self, "model", level, message, values)
 
     def _on_adopt(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._watch is None:
             response.message = "nothing to adopt: no robot_description has been received"
             return response
+        watch = self._watch
         try:
-            new = self._watch.adopted()
+            new = watch.adopted()
         except RobotDynamicsError as error:
             response.message = one_line(error)
             return response
-        joints = self._watch.joints
-        urdf = replaced(
-            self._text.encode(),
-            {self._watch.link: new.link(self._watch.link).inertial},
-            {name: new.joint(name).friction for name in joints},
-        ).decode()
-        self._text, self._rows, self._estimate, self._said = urdf, [], None, ""
+        # the description contains no payload
+        load = numbers_of(self._payloads.get(watch.link, Inertial()))
+        frictions = {name: new.joint(name).friction for name in watch.joints}
+        try:
+            body = body_of(numbers_of(new.link(watch.link).inertial) - load)
+            urdf = replaced(self._text.encode(), {watch.link: body}, frictions).decode()
+            self._begin(urdf, self._payloads)
+        except RobotDynamicsError as error:
+            self._begin(self._text, self._payloads)
+            response.message = f"not adopted: {one_line(error)}"
+            return response
+        self._said = ""
         publish(self._model, String(data=urdf))
         response.success = True
         response.message = "adopted, and published on ~/robot_description"
