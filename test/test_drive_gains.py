@@ -88,6 +88,27 @@ def test_deviations_cover(found):
     assert np.sqrt((misses**2).mean()) > 0.6  # nor are they merely large
 
 
+def test_noise_of_velocities_does_not_bias_gains():
+    def noisy(recording: Recording, seed: int) -> Recording:
+        (stream,) = recording.streams
+        rng = np.random.default_rng(seed)
+        q, qd = stream.position, stream.velocity
+        q, qd = q + 5e-5 * rng.normal(size=q.shape), qd + 5e-3 * rng.normal(size=q.shape)
+        return Recording(recording.source, (replace(stream, position=q, velocity=qd),))
+
+    misses = []
+    for seed in range(3, 9):
+        logs = [noisy(log(load, 2 * seed + k), seed) for k, load in enumerate((None, LOAD))]
+        told = drive_gains(ARM, *logs, LINK, LOAD)
+        misses += [
+            (told.gains[name] / gain - 1) / told.deviations[name] * abs(gain)
+            for name, gain in zip(ARM.joint_names, GAINS, strict=True)
+        ]
+    # a bias by half a deviation, where 36 independent misses leave a sixth
+    assert abs(np.mean(misses)) < 0.5
+    assert np.sqrt(np.mean(np.square(misses))) < 1.4
+
+
 def test_gains_do_not_depend_on_the_described_bodies(found):
     wrong = rd.load(URDF.replace('<mass value="', '<mass value="1'))
     other = drive_gains(wrong, log(None, 1), log(LOAD, 2), LINK, LOAD)
@@ -292,7 +313,7 @@ def test_a_watch_takes_motors_efforts(wrist):
     for name, number in found.items():
         assert number.value == pytest.approx(expected[name].value, rel=1e-6, abs=1e-9)
     # a load of 2 kg on a flange of 0.2 kg
-    assert abs(found["flange.mass"].value - 2.2) < 4 * found["flange.mass"].deviation < 0.02
+    assert abs(found["flange.mass"].value - 2.2) < 4 * found["flange.mass"].deviation < 0.05
     taken = Watch(robot, "flange").add(log.scaled(SCALES)).numbers
     assert abs(taken["j5.viscous"].value - found["j5.viscous"].value) > 0.05
     twins = tuple(

@@ -40,7 +40,7 @@ from .band import root_of
 from .fleet import one_blas_thread
 from .motors import motor_rows
 from .normal_equations import correlation_length
-from .preparation import Prepared, Samples, prepare
+from .preparation import CUTOFF, Prepared, Samples, prepare
 from .read import Source, adapted, as_list
 from .recording import Floats
 from .unknowns import Unknowns, match, sliding
@@ -87,7 +87,7 @@ def drive_gains(
     topic: str | None = None,
     rename: Mapping[str, str] | None = None,
     position_offset: Mapping[str, float] | None = None,
-    cutoff: float | None = None,
+    cutoff: float | None = CUTOFF,
     progress: Callable[[str], None] | None = None,
 ) -> DriveGains:
     """Identify each joint's drive gain.

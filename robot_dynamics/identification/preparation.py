@@ -79,6 +79,9 @@ multiple of the usual number at other values, which is 1 unless efforts are coar
 than measured"""
 USUAL = 0.9
 """Quantile of the lengths of runs of equal efforts that counts as the usual length"""
+CUTOFF = 10.0
+"""Hz, the low-pass filter's cut-off where it is not chosen from the data: the noise of unfiltered
+accelerations would make bodies too light"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from .fleet import one_blas_thread
 from .friction_laws import heading
 from .motors import at_joints, motor_rows
 from .normal_equations import correlation_length
-from .preparation import joined, prepare
+from .preparation import CUTOFF, joined, prepare
 from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns, sliding
@@ -40,8 +40,6 @@ WORSE = 1.05
 CHANGED = 2.0
 """If the estimate's error on the newest block is larger than this multiple of the error of the
 block's own fit, the robot has changed"""
-CUTOFF = 10.0
-"""Hz; noise of accelerations would make bodies too light"""
 OWN = 3
 """A joint's own columns: viscous, Coulomb, offset"""
 
