@@ -900,6 +900,30 @@ def test_efforts_of_the_wrong_sign_are_told(arm, truth):
     )
 
 
+def one_moves(robot: Mechanism, moving: int) -> Recording:
+    """All joints but one move by a millionth."""
+    names = robot.joint_names
+    t, q, qd, qdd = motion(len(names), 4.0, 200.0)
+    for each in (q, qd, qdd):
+        each[:, np.arange(len(names)) != moving] *= 1e-6
+    return Recording("one", (Stream(names, t, q, qd, InverseDynamics(robot)(q, qd, qdd)),))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("moving", [0, 1])
+def test_next_to_no_efforts_of_one_moving_joint_are_refused(arm, moving):
+    (stream,) = one_moves(arm, moving).streams
+    noise = 1e-7 * np.random.default_rng(0).normal(size=stream.effort.shape)
+    with pytest.raises(RecordingError, match=r"% of (them|the torque) unexplained"):
+        identify(arm, Recording("next to nothing", (replace(stream, effort=noise),)))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("moving", [0, 1])
+def test_one_joint_that_moves_alone_is_identified(arm, moving):
+    assert identify(arm, one_moves(arm, moving)).errors.relative[moving] < 0.01
+
+
 def test_a_model_that_explains_nothing_is_refused(arm, truth):
     stream = recording(truth, 10.0, 100.0).streams[0]
     noise = np.random.default_rng(0).normal(size=stream.effort.shape)

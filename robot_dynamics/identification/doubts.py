@@ -358,7 +358,7 @@ class _FactorTests:
         missed = 1 + (gram @ x @ x - 2 * moment @ x) / self.square[self.used]
         braking = []
         for j in self.used:
-            size = np.sqrt(np.diag(self.gram[j]) / self.square[j])
+            size = np.sqrt(np.maximum(np.diag(self.gram[j]), 0.0) / self.square[j])
             braking.append(sum(x[k] * size[k] for k in self.own[j][:FREE]))
         return np.sqrt(np.maximum(missed, ROUNDING)), np.array(braking)
 

@@ -392,7 +392,9 @@ def solved(H: Floats, right: Floats) -> Floats:
         right: (n,) or (n, k), or (m, n) or (m, n, k) for many systems.
     """
     columns = right[..., None] if right.ndim < H.ndim else right
-    scale = 1.0 / np.sqrt(np.maximum(H.diagonal(0, -2, -1), TINY))[..., None]
+    # differences of large numbers may have left an entry that is not positive
+    least = np.maximum(np.finfo(float).eps * np.abs(H).max(axis=-1, initial=0.0), TINY)
+    scale = 1.0 / np.sqrt(np.maximum(H.diagonal(0, -2, -1), least))[..., None]
     scaled = H * scale * scale.swapaxes(-2, -1)
     try:
         out = np.linalg.solve(scaled, columns * scale) * scale
