@@ -187,6 +187,7 @@ def test_units_in_the_names_of_columns_are_converted(tmp_path):
         ("x,a/position\n1,2", "no time column: found x, a/position; expected one called time"),
         ("time|a/position\n1|2", "found time|a/position; .* by commas, semicolons or tabs"),
         ("time,b\n1,2", "no column ends in .*; found time, b; expected"),
+        ("time,a/effort\n1,2", "in JOINT/position but some in JOINT/effort; .* in one file"),
         ("1,2.5\n1,2", "no header"),
         ("-0.1 1e-3\t2\n1 2", "no header"),
         ("time,a/position\n", "no rows"),

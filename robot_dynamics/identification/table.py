@@ -208,9 +208,10 @@ def _columns(
             name=source,
         )
     if not any(field == "position" for _, field in columns):
+        alone = f" but some in JOINT/{next(iter(columns))[1]}" if columns else ""
         raise RecordingError(
-            f"{source}: no column ends in JOINT/position (nor JOINT/velocity, JOINT/effort); found "
-            f"{listed(header)}; expected names such as elbow/position and elbow/effort",
+            f"{source}: no column ends in JOINT/position{alone}; found {listed(header)}; expected "
+            "positions and efforts in one file, with names such as elbow/position and elbow/effort",
             name=source,
         )
     return times[0], columns
