@@ -86,9 +86,8 @@ def stretches(recording: Recording, joints: Sequence[str]) -> list[Stretch]:
     rows = order[fresh]
     time = stream.time[rows]
     # republished messages say the same again; the robot says something new
-    new = np.concatenate(
-        [[True], (np.diff(stream.effort[rows][:, measured], axis=0) != 0).any(axis=1)]
-    )
+    said = np.column_stack([stream.position, stream.effort[:, measured]])[rows]
+    new = np.concatenate([[True], (np.diff(said, axis=0) != 0).any(axis=1)])
     rows, time = rows[new], time[new]
     period = float(np.median(np.diff(time)))
     found = []
