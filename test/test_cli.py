@@ -190,6 +190,7 @@ def test_check_reports_oddities_and_strict_refuses_them(tmp_path, capsys):
         (["torque", "nowhere.urdf", "--q", "1"], "no such file"),
         (["torque", POLAR, "--q", "1"], "found 1 number, expected 2"),
         (["torque", POLAR, "--q", "1", "two"], "expected numbers"),
+        (["urdf", POLAR, "--out", ""], "an empty name: cannot be written"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_1(capsys, arguments, words):

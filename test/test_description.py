@@ -149,6 +149,7 @@ def test_a_path_may_be_longer_than_a_name(tmp_path):
     (tmp_path / "robot.yaml").write_text(yaml.safe_dump({"urdf": str(deep / "robot.urdf")}))
     assert rd.load(tmp_path / "robot.yaml").name == "r"
     refused("", "an empty name: no such file")
+    refused("/dev/null", "/dev/null: no such file (it is a pipe or a device)")
     refused("~nosuchuser/robot.urdf", "~nosuchuser/robot.urdf: no such file")
 
 

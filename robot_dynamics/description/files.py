@@ -85,7 +85,9 @@ def find(reference: str, beside: Path | None = None) -> Path:
     try:
         if path.is_file():
             return path
-        kind = " (it is a folder)" if reference and path.is_dir() else ""
+        kind = ""
+        if reference and path.exists():
+            kind = " (it is a folder)" if path.is_dir() else " (it is a pipe or a device)"
     except (OSError, ValueError):  # too long for a name, or a character that no name may contain
         kind = " (it is not a path)"
     if beside is None and not kind:
@@ -195,7 +197,8 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     try:
         _replace(Path(os.path.realpath(path)), content)
     except OSError as error:
-        words = f"{shortened(str(path))}: cannot be written ({error.strerror or error})"
+        name = shortened(str(path)) or "an empty name"
+        words = f"{name}: cannot be written ({error.strerror or error})"
         raise InputError(words, name=str(path)) from None
 
 
