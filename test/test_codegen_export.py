@@ -14,6 +14,7 @@ import yaml
 from robots import CONFIG, random_dh, random_urdf, relative, state, unmeasured
 
 import robot_dynamics as rd
+from robot_dynamics.app.cli import main
 from robot_dynamics.dynamics.export import comment, export, identifiers, origin
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
@@ -168,6 +169,18 @@ def test_a_closed_chain_is_refused(tmp_path):
         export(str(CONFIG / "rrr.yaml"), tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["header", "controller", "fmu"])
+@pytest.mark.parametrize("links", [[], [{"name": "a", "joint": {"name": "j", "type": "fixed"}}]])
+@pytest.mark.filterwarnings("ignore::robot_dynamics.description.fields.DescriptionWarning")
+def test_a_robot_that_cannot_move_is_refused_in_one_line(kind, links, robot, tmp_path, capsys):
+    file = robot({"robot": "stone", "links": links})
+    code = main(["export", str(file), "--as", kind, "--out", str(tmp_path / "out")])
+    *_, last = capsys.readouterr().err.splitlines()
+    assert code == 1
+    assert "found 'no joint that moves'" in last
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", ["file", "file" * 100])
 def test_a_place_that_cannot_be_written_is_refused_in_one_line(name, tmp_path):
     (tmp_path / "file").write_text("")
@@ -317,8 +330,6 @@ def test_size_is_that_of_the_compiled_code(tmp_path):
 
 @needs_compiler
 def test_the_command_exports_a_robot_with_loops(tmp_path, capsys):
-    from robot_dynamics.app.cli import main
-
     command = ["export", str(CONFIG / "five_bar.yaml"), "--out", str(tmp_path)]
     assert main([*command, "--precision", "single"]) == 1
     assert "precision" in capsys.readouterr().err

@@ -234,11 +234,15 @@ def test_torch_differentiates():
     close(slope.numpy(), ours.derivatives(*state)[0])
 
 
+STONE = rd.Mechanism("stone", ())
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
         (lambda m: rd.functions(m, "numpy"), "casadi"),
         (lambda m: rd.functions("polar", "casadi"), "rd.load"),
+        (lambda m: rd.functions(STONE, "casadi"), "no joint that moves"),
         (lambda m: rd.functions(m, "casadi", arguments=["mass"]), "parameters"),
         (lambda m: rd.functions(m, "casadi", formulation="kane"), "murphy"),
         (lambda m: rd.functions(m, "casadi", terms=["weight"]), "coriolis"),

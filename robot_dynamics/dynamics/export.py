@@ -37,6 +37,7 @@ from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from ..version import version
+from . import inputs
 
 LANGUAGES = ("c",)
 PATIENCE = 60.0
@@ -291,9 +292,10 @@ def sources(
         formulation, rotors, terms, functions, precision, friction_smoothing, link: as in `export`.
 
     Raises:
-        InputError: a mechanism with loops, as these need a solver, or an unknown function,
-            precision or link.
+        InputError: a mechanism that cannot move, or one with loops, as these need a solver, or an
+            unknown function, precision or link.
     """
+    inputs.robot(mechanism)
     if mechanism.loops:
         loops = "a loop" if len(mechanism.loops) == 1 else f"{len(mechanism.loops)} loops"
         raise wrong(InputError, "export", f"a robot with {loops}", "an open chain")

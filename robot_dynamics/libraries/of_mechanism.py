@@ -18,6 +18,7 @@ import numpy as np
 from ..chains.functions import FUNCTIONS
 from ..closure import ClosedChain
 from ..codegen.recorder import record
+from ..dynamics import inputs
 from ..errors import BackendError, InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.form import FLOATING, STANDING
@@ -78,10 +79,7 @@ def functions(
         DescriptionError, ClosureError: with loops, as in `InverseDynamics`.
         BackendError: the library is not installed.
     """
-    if not isinstance(mechanism, Mechanism):
-        raise wrong(
-            InputError, "mechanism", type(mechanism).__name__, "a Mechanism, as from rd.load"
-        )
+    inputs.robot(mechanism)
     if library not in LIBRARIES:
         raise wrong(InputError, "library", library, choices(LIBRARIES))
     taken = frozenset([arguments] if isinstance(arguments, str) else arguments)
