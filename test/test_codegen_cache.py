@@ -229,6 +229,12 @@ def test_a_cache_that_cannot_be_made_is_done_without(tmp_path, monkeypatch, back
         assert double(backend) == pytest.approx(np.sin(1.0))
 
 
+def test_what_is_no_folder_is_told_so_and_nobody_is_asked_to_change_its_mode(monkeypatch, backend):
+    monkeypatch.setenv(cache.VARIABLE, os.devnull)
+    with pytest.warns(cache.CacheWarning, match="null is not used: it is not a folder"):
+        assert double(backend) == pytest.approx(np.sin(1.0))
+
+
 def test_a_cache_that_is_full_is_done_without(monkeypatch, backend):
     def full(*_):
         raise OSError(28, "No space left on device")

@@ -275,7 +275,8 @@ def _usable(create: bool) -> Path | None:
         _warn_once(f"the cache is not used: {error}")
         return None
     try:
-        complaint = _complaint(place)
+        is_folder = place.is_dir() or not place.exists()
+        complaint = _complaint(place) if is_folder else "it is not a folder"
         if create and not complaint:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             complaint = _complaint(place)
