@@ -209,6 +209,7 @@ class Base:
         """
         if not model.moved:
             return
+        model.base = None
         if problem := self.problem(settings, now):
             raise RefusedError("no base motion", problem)
         if self._has_gravity != _has_gravity(model):
