@@ -221,6 +221,13 @@ def test_every_format_has_every_section():
     assert "L-E" not in other
 
 
+def test_a_potential_energy_that_is_zero_is_said_to_be():
+    q, qd = sympy.symbols("q1 q1_d")
+    model = rd.from_energies(sympy.Symbol("m1") * qd**2 / 2, sympy.Integer(0), [q], [qd])
+    lines = model.document(steps=True).text().splitlines()
+    assert "P = 0" in map(str.strip, lines)
+
+
 @pytest.mark.parametrize(
     ("terms", "present", "absent"),
     [
