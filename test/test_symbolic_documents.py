@@ -314,6 +314,11 @@ def test_energies_that_are_none_are_refused_in_one_line(tmp_path, capsys, entrie
     assert error.count("\n") == 1
 
 
+def test_energies_have_no_other_formulation(tmp_path, capsys):
+    assert main(["derive", str(energies(tmp_path)), "--formulation", "murphy"]) == 1
+    assert "contains energies, not a robot" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("file", [TEXTBOOK / "scara.yaml", CONFIG / "three_axis.yaml"])
 def test_kinematics_in_symbols_are_those_in_numbers(file):
     mechanism = rd.load(file)
