@@ -335,6 +335,8 @@ def test_states_that_a_closed_robot_cannot_have_are_counted_and_said(capsys, tmp
     page = (out / "motion.html").read_text()
     assert "condition number over turn" in page
     assert "0.41 … 1 s: turn 0.528 … 1" in page
-    assert (out / "range_1_turn.svg").read_text().startswith("<svg")
+    picture = (out / "range_1_turn.svg").read_text()
+    assert picture.startswith("<svg")
+    assert picture.count("stroke: var(--d)") == 1  # where the motion is
     assert main(["motion", str(CONFIG / "rrr.yaml"), str(plan)]) == 1
     assert "missing joints: qa1" in capsys.readouterr().err

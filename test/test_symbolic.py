@@ -120,6 +120,7 @@ def test_the_cartesian_chain_carries_all_that_hangs_on_it(name):
     model = rd.derive(rd.load(CONFIG / "cartesian.yaml"), name)
     a1, a2, a3 = model.qdd
     assert same(model.torques, [(m1 + m2 + m3) * a1, (m2 + m3) * (a2 + g), m3 * a3])
+    assert (model.steps is not None) == (name == "lagrange_euler")
 
 
 def test_the_cartesian_chain_reaches_d3_d2_d1():
