@@ -26,7 +26,7 @@ from robot_dynamics.identification.quality import _units
 from robot_dynamics.identification.solve import FAR_HEAVIER, minimise
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism
-from robot_dynamics.mechanism.dynamic_parameters import numbers_of
+from robot_dynamics.mechanism.dynamic_parameters import BODY, numbers_of
 
 ARM = """<robot name="arm"><link name="base"/>
   <link name="upper"><inertial><origin xyz="0.02 0.01 0.15"/><mass value="4"/>
@@ -1169,6 +1169,28 @@ def test_a_heavy_load_on_a_light_link(arm, noise):
     if noise:
         assert np.sqrt(np.mean(((found - right) / deviations) ** 2)) < 2.0
     assert (deviations[:4] < (1e-4 + 0.5 * noise) * np.abs(right[:4]).max()).all()
+
+
+@pytest.mark.parametrize("times", [0.1, 1.0, 10.0])
+def test_a_payload_is_found_by_efforts_with_an_offset(arm, times):
+    load = Inertial(0.5, np.array([0.02, 0.01, 0.06]), np.diag([0.002, 0.002, 0.001]))
+    load = replace(load, mass=times * load.mass, inertia=times * load.inertia)
+    links = tuple(
+        replace(link, inertial=load) if link.name == "tool" else link for link in arm.links
+    )
+    log = recording(replace(arm, links=links), 20.0, 100.0, noise=0.02, seed=3)
+    (stream,) = log.streams
+    offsets = 0.3 * stream.effort.std(axis=0) * np.resize([1.0, -1.0, 0.5], len(stream.names))
+    shifted = Recording("shifted", (replace(stream, effort=stream.effort + offsets),))
+    result = identify(arm, shifted, payload="tool")
+    found, spread = result.parameters, deviations(result)
+    for name, value in zip(BODY, numbers_of(load), strict=True):
+        assert abs(found[f"tool.{name}"] - value) < 3 * spread[f"tool.{name}"], name
+    assert spread["tool.mass"] < 0.02
+    for name, offset in zip(stream.names, offsets, strict=True):
+        assert found[f"{name}.offset"] == pytest.approx(offset, abs=0.02 * abs(offsets).max())
+        was = arm.joint(name).friction.offset
+        assert result.mechanism.joint(name).friction.offset == was + found[f"{name}.offset"]
 
 
 @pytest.mark.parametrize("smooth", [False, True])

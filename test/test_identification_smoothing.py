@@ -158,7 +158,9 @@ def test_friction_that_is_not_fitted_stays_as_described(truth):
     found = identify(truth, recording(smooth(truth, 0.015), noise=0.002), payload=last)
     assert not any("step of dry friction" in note for note in found.notes)
     for name in truth.joint_names:
-        assert found.mechanism.joint(name).friction == truth.joint(name).friction
+        # but for an offset of the efforts
+        law = replace(found.mechanism.joint(name).friction, offset=0.0)
+        assert law == truth.joint(name).friction
 
 
 def smooth(robot, rates):

@@ -25,8 +25,14 @@ def mechanism_of(fit: Fit) -> Mechanism:
     unknowns = fit.unknowns
     mechanism = unknowns.mechanism
     if unknowns.payload is not None:
+        laws = {joint: mechanism.joint(joint).friction for joint in unknowns.joints}
+        offsets = {
+            joint: replace(law, offset=law.offset + float(fit.drive(joint)[0]))
+            for joint, law in laws.items()
+            if fit.drives[joint].size
+        }
         body = body_of(fit.body(unknowns.payload))
-        return with_parts(mechanism, {unknowns.payload: body})
+        return with_parts(mechanism, {unknowns.payload: body}, offsets)
     rotors = _rotors(fit)
     taken = _taken_from_mounts(mechanism, rotors)
     inertials: dict[str, Inertial] = {}

@@ -152,8 +152,8 @@ def identify(
             to N·m or N.
         position_offset: by joint (as named in the description), the offset to add to its recorded
             positions, rad or m, which corrects its encoder's zero.
-        payload: a link whose ten inertial parameters are the only ones to identify; the rest of the
-            robot stays as described.
+        payload: a link whose ten inertial parameters, and of an open chain the efforts' offsets,
+            are the only ones to identify; the rest of the robot stays as described.
         cutoff: Hz, the low-pass filter's cut-off; None: the one whose fit predicts torque best,
             chosen jointly for recordings of the same joints and sampling rate.
         motor_efforts: whether efforts, after `effort_scale`, are those of the motors, each

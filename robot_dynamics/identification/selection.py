@@ -149,8 +149,6 @@ def choose(
         springs: whether a joint may have a spring.
     """
     drives = dict(start)
-    if unknowns.payload is not None:
-        return drives
     whole, parts = _without_bodies(normal, bend, right)
     for _ in range(SWEEPS):
         before = dict(drives)
@@ -300,8 +298,8 @@ def _candidates(
 ) -> Iterator[Drive]:
     """The drives that a joint or shaft may have.
 
-    A joint that stands still has at most an offset. A continuous joint has no spring unless one is
-    described.
+    A joint that stands still has at most an offset, as do all joints if a payload is sought. A
+    continuous joint has no spring unless one is described.
 
     Args:
         unknowns: the parameters' columns.
@@ -311,7 +309,9 @@ def _candidates(
         springs: whether joints may have springs; a rotor of the present drive then stays.
     """
     squares, count = gram[VISCOUS, VISCOUS], gram[OFFSET, OFFSET]
-    if owner not in unknowns.shafts and stands_still(unknowns.mechanism, owner, squares, count):
+    if unknowns.payload is not None or (
+        owner not in unknowns.shafts and stands_still(unknowns.mechanism, owner, squares, count)
+    ):
         yield from (Drive(FrictionLaw(names), False) for names in ((), ("offset",)))
         return
     described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0

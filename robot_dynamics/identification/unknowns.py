@@ -108,7 +108,8 @@ class Unknowns:
     """Ten parameters per body, then for each joint its raw friction columns and its rotor's
     inertia, and the same for each rotor that is coupled to several joints (a shaft).
 
-    With a payload, they are only the ten parameters of one link.
+    With a payload, the only body is that of one link, friction is added to the described one (an
+    offset alone, see `selection`), and there are no rotors.
     """
 
     held: ClassVar[list[int]] = []
@@ -206,7 +207,7 @@ class Unknowns:
     @property
     def raw(self) -> int:
         """Number of friction columns per joint or shaft."""
-        return 0 if self.payload is not None else laws.RAW
+        return laws.RAW
 
     @property
     def width(self) -> int:
@@ -230,13 +231,12 @@ class Unknowns:
     @property
     def springs(self) -> list[int]:
         """The columns of the joints' springs."""
-        if self.payload is not None:
-            return []
         return [self.group(joint).start + laws.STIFFNESS for joint in self.joints]
 
     def viscous(self, joint: str) -> int | None:
         """The column of a joint's viscous friction."""
-        return None if self.payload is not None else self.group(joint).start + laws.VISCOUS
+        column: int = self.group(joint).start + laws.VISCOUS
+        return column
 
     @property
     def offsets(self) -> Floats:
