@@ -306,6 +306,15 @@ def test_a_sampled_loop_is_said_to_diverge_where_it_does(rate, bandwidth):
     assert other.growth(1 / rate) == pytest.approx(robot.growth(), rel=1e-6)
 
 
+def test_passive_joints_have_no_torque():
+    mechanism = rd.load(robots.CONFIG / "five_bar.yaml")
+    robot = TrackedRobot(dataclasses.replace(mechanism, gravity=np.zeros(3)))
+    home = robot.simulation.q
+    for _ in range(5):
+        robot.advance((np.zeros(2), np.zeros(2)), np.zeros(2))
+    assert np.abs(robot.simulation.q - home).max() < CLOSED
+
+
 @pytest.mark.parametrize(
     ("name", "sensed"),
     [
