@@ -284,6 +284,13 @@ def test_springs_of_any_arm_are_found_and_nothing_is_doubted(arm, seed):
         assert not result.warnings
 
 
+def test_the_efforts_of_strong_springs_are_in_no_other_unit(arm):
+    real = sprung(changed(arm, seed=0), 40.0)
+    result = identify(arm, recording(real, 12.0, 100.0, noise=0.02))
+    assert not result.doubts
+    assert miss(real, result.mechanism) < 0.02
+
+
 def test_springs_are_found_beside_placeholder_masses(arm, truth):
     real = sprung(truth)
     result = identify(heavier(arm, 1e-3), recording(real, 20.0, 200.0, noise=0.02))
