@@ -80,6 +80,21 @@ def test_positions_of_the_opposite_sign_are_named(described, log, j):
     assert found(described, wrong) == ((described.joint_names[j],), True, False)
 
 
+@pytest.mark.parametrize(("j", "degrees"), [(1, -90), (2, 180), (3, 90)])
+def test_a_zero_that_is_far_off_is_named_with_all_that_is_missing(described, j, degrees):
+    log = recording(changed(described, seed=3), 20.0, 100.0, noise=0.01, reach=2.0)
+    (stream,) = log.streams
+    joint, already = stream.names[j], 0.1
+    off = np.where(np.arange(len(stream.names)) == j, np.radians(degrees) + already, 0.0)
+    moved = replace(log, streams=(replace(stream, position=stream.position - off),))
+    result = identify(described, moved, cutoff=10.0, position_offset={joint: already})
+    assert result.mixed is not None
+    assert (result.mixed.joints, result.zeros) == ((joint,), ())
+    assert np.exp(1j * result.mixed.offset) == pytest.approx(np.exp(1j * off[j]))
+    assert result.warnings[0] == result.mixed.words()
+    assert f"{joint}:{result.mixed.offset:.4g})" in result.warnings[0]
+
+
 def test_a_reversed_axis_is_named_whatever_the_masses_described(described, log):
     links = tuple(
         replace(link, joint=replace(link.joint, axis=-np.asarray(link.joint.axis)))
@@ -270,3 +285,9 @@ def test_the_words(names, positions, efforts, said, mend):
     assert "5 %" in words
     assert "80 %" in words
     assert "\n" not in words
+
+
+def test_the_words_of_a_zero_that_is_far_off_can_be_copied_to_a_shell():
+    words = Mixed(("arm joint",), True, False, 0.8, 0.05, -1.5707963).words()
+    assert words.startswith("the positions of arm joint appear to need -90° added to them")
+    assert "(--position-offset 'arm joint:-1.571')" in words

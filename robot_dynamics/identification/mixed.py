@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects columns that are mixed up: exchanged between two joints, or of a joint that turns the
-other way.
+other way or has its zero a quarter or half turn off.
 
 If no robot of the described kinematics explains a recording's efforts, the same samples are fitted
-with the columns of two joints exchanged, with only their efforts exchanged, and with one joint
-reversed. Each fit is plain least squares, which does not depend on the described masses, and is
-evaluated on held-out parts of the time. A change is reported if it explains the torques far better
-than the columns as recorded, and than these with the efforts of any one joint negated or left out,
-or with the suspected factors.
+with the columns of two joints exchanged, with only their efforts exchanged, with one joint
+reversed, and with one turned by 90° or 180°, as if the description lacked the offset of an angle,
+which is too far for equations that are linearised about its zero. Each fit is plain least squares,
+which does not depend on the described masses, and is evaluated on held-out parts of the time. A
+change is reported if it explains the torques far better than the columns as recorded, and than
+these with the efforts of any one joint negated or left out, or with the suspected factors.
 
 A base that is mounted differently from the description, on a wall or a ceiling, is tried in the
 same way, with other directions of gravity in the base frame. The described bodies' torques depend
@@ -24,9 +25,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -45,6 +48,8 @@ SAMPLES = 600
 """Largest number of samples that are used"""
 PARTS = 6
 """Parts of the time, each of which is held out once"""
+TURNS = (-math.pi / 2, math.pi / 2, math.pi)
+"""rad by which zeros may be off; the first joint's are those of the base"""
 MOST = 16
 """Largest number of joints for which this is tried: there are about n² fits of n joints each"""
 RIDGE = 0.01
@@ -66,7 +71,7 @@ class Mixed:
     """Columns that are mixed up."""
 
     joints: tuple[str, ...]
-    """Two that are exchanged, or one that is reversed"""
+    """Two that are exchanged, or one that is reversed or turned"""
     positions: bool
     """Whether their positions and rates are"""
     efforts: bool
@@ -76,6 +81,8 @@ class Mixed:
     joints"""
     after: float
     """The same with the columns corrected"""
+    offset: float | None = None
+    """rad: what must be added to the recorded positions; None: nothing"""
 
     def words(self) -> str:
         """One line for the user."""
@@ -84,6 +91,11 @@ class Mixed:
             what = "columns" if self.positions else "efforts"
             said = f"the recording's {what} of {names} appear to be exchanged"
             mend = "the names in the recording (--rename)" if self.positions else "these columns"
+        elif self.offset is not None:
+            degrees = math.degrees(self.offset)
+            said = f"the positions of {names} appear to need {degrees:.3g}° added to them"
+            option = shlex.quote(f"{names}:{self.offset:.4g}")
+            mend = f"its zero (--position-offset {option})"
         elif self.efforts:
             said = f"{names} appears to be reversed"
             mend = "the signs of its positions and efforts"
@@ -139,7 +151,10 @@ class Mounting:
 
 
 def mixed(
-    unknowns: Unknowns, samples: Samples, factors: Mapping[str, float]
+    unknowns: Unknowns,
+    samples: Samples,
+    factors: Mapping[str, float],
+    offsets: Mapping[str, float] = MappingProxyType({}),
 ) -> Mixed | Mounting | None:
     """The columns that are mixed up in a recording, or a base that is mounted differently from the
     description; None: neither is apparent, or there are more than `MOST` joints.
@@ -149,6 +164,7 @@ def mixed(
         samples: the recording.
         factors: by joint, the suspected factors, which may explain its efforts instead; NaN where
             none does.
+        offsets: by joint, rad or m: the offset that was already added to its positions.
     """
     joints = unknowns.joints
     measured: Floats = np.asarray(samples.usable.any(axis=0))
@@ -177,9 +193,14 @@ def mixed(
             for efforts, signs in ((True, flips[j]), (False, ones)):
                 missed = reversed_one.missed(as_is, signs)
                 yield partial(Mixed, (joints[j],), True, efforts), missed
+            for turn in TURNS if j and unknowns.mechanism.joint(joints[j]).turns else ():
+                turned = replace(samples, q=samples.q + turn * (flips[j] < 0))
+                missed = _Fits(unknowns, turned, measured).missed(as_is, ones)
+                offset = math.remainder(turn + offsets.get(joints[j], 0.0), 2 * math.pi)
+                yield partial(Mixed, (joints[j],), True, False, offset=offset), missed
         for gravity in _gravities(unknowns.mechanism, samples, measured):
-            turned = replace(unknowns.mechanism, gravity=gravity)
-            fits = _Fits(replace(unknowns, mechanism=turned), samples, measured)
+            mounted = replace(unknowns.mechanism, gravity=gravity)
+            fits = _Fits(replace(unknowns, mechanism=mounted), samples, measured)
             known = tuple(np.asarray(unknowns.mechanism.gravity, dtype=float).tolist())
             yield partial(Mounting, known, tuple(gravity.tolist())), fits.missed(as_is, ones)
 

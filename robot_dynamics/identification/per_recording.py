@@ -340,7 +340,7 @@ def mixed_up(
     """
     seen, _ = work.parts(work.prepared(source, joints))
     unknowns = replace(work.open(joints), sprung=sprung)
-    return mixed(unknowns, joined(seen.stretches), factors)
+    return mixed(unknowns, joined(seen.stretches), factors, work.position_offset)
 
 
 def zero_equations(work: Work, source: Source, at: Linearised) -> ZeroEquations:
