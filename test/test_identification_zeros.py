@@ -251,6 +251,7 @@ def test_what_is_said_of_a_sliding_joint_and_of_the_first():
     assert "-12.30 mm (± 1.00 mm)" in zero.words()
     assert "are 25 % smaller" in zero.words()
     assert "--position-offset rail:0.0877)" in zero.words(0.1)
+    assert "--position-offset 'a rail:-0.0123')" in replace(zero, joint="a rail").words()
     assert "Check the zero, and how the base is mounted (" in zero.words()
     assert "Check the zero (" in replace(zero, at_base=False).words()
 

@@ -20,6 +20,7 @@ parts of the time to which it was not fitted.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -110,14 +111,14 @@ class Zero:
             given: rad or m, the offset that was already added to the positions.
         """
         offset, deviation, unit = self.shown
+        option = shlex.quote(f"{self.joint}:{self.offset + given:.4g}")
         return (
             f"{self.joint}: its encoder zero may be wrong: with {offset:+.2f}{unit} "
             f"(± {deviation:.2f}{unit}) added to its positions, the torque errors on "
             f"held-out parts of the fitted motion are {100 * self.less:.2g} % smaller. Errors are "
             "relative to each joint's noise. "
             f"Check the zero{', and how the base is mounted' if self.at_base else ''} (the "
-            "positions were used as recorded; to correct them: --position-offset "
-            f"{self.joint}:{self.offset + given:.4g})"
+            f"positions were used as recorded; to correct them: --position-offset {option})"
         )
 
 
