@@ -155,6 +155,19 @@ def test_a_document_has_all_that_tex_needs(tmp_path, capsys):
     assert not re.search(r"_(\w|\{[^{}]*\})_", re.sub(r"\\_", "", text))  # a double subscript
 
 
+def test_an_offset_of_a_joint_is_set_as_mathematics(tmp_path, capsys):
+    (tmp_path / "robot.yaml").write_text("""
+robot: r
+links:
+  - {name: a + b_1, theta: pi/2, joint: {name: p, type: revolute}, mass: 1}
+  - {name: c, theta: -0.25, joint: {name: q, type: revolute}, mass: 1}
+""")
+    assert main(["derive", str(tmp_path / "robot.yaml"), "--document", "--steps"]) == 0
+    text = capsys.readouterr().out
+    assert r"a + b\_1 & $p$ & $p + \pi/2$ & 0 &" in text
+    assert r"$c$ & $q$ & $q - 0.25$ & 0 &" in text
+
+
 def test_lines_are_broken_outside_of_braces_alone():
     long = " + ".join(r"\frac{a + b}{c - d} x_{" + str(i) + "}" for i in range(60))
     lines = broken(r"y &= ", long)

@@ -306,15 +306,28 @@ def _tex_words(text: str) -> str:
 
 
 def _tex_cell(cell: str) -> str:
-    """A table's cell; a letter, a numbered letter and a multiple of pi are set as mathematics."""
-    if re.fullmatch(r"-?(\d+\*)?pi(/\d+)?", cell):
-        return "$" + cell.replace("*", "").replace("pi", r"\pi ").replace(" /", "/").strip() + "$"
-    found = re.fullmatch(rf"({'|'.join(GREEK)}|[A-Za-z])(\d*)", cell)
-    if found is None:
+    """A table's cell; letters, numbered letters, multiples of pi and sums of these and of numbers
+    are set as mathematics."""
+    terms = re.split(r" ([+-]) ", cell)
+    found = [_tex_term(each, len(terms) > 1) for each in terms[::2]]
+    if not all(found):
         return words(cell)
+    terms[::2] = found
+    return "$" + " ".join(terms) + "$"
+
+
+def _tex_term(term: str, is_in_a_sum: bool) -> str:
+    """The term as mathematics; empty: it is none."""
+    if re.fullmatch(r"-?(\d+\*)?pi(/\d+)?", term):
+        return term.replace("*", "").replace("pi", r"\pi ").replace(" /", "/").strip()
+    if is_in_a_sum and re.fullmatch(r"-?\d+(\.\d+)?", term):
+        return term
+    found = re.fullmatch(rf"({'|'.join(GREEK)}|[A-Za-z])(\d*)", term)
+    if found is None:
+        return ""
     letter, number = found.groups()
     letter = f"\\{letter}" if len(letter) > 1 else letter
-    return f"${letter}_{{{number}}}$" if number else f"${letter}$"
+    return f"{letter}_{{{number}}}" if number else letter
 
 
 def _tex_blocks(section: Section, names: Names) -> Iterator[list[str]]:
