@@ -267,6 +267,19 @@ def test_a_wrong_shape_names_the_argument():
         theirs.torques(jax.of([0, 0]))
 
 
+@pytest.mark.parametrize("library", ["jax", "torch"])
+@pytest.mark.parametrize("file", ["polar.yaml", "five_bar.yaml"])
+def test_what_is_no_array_of_the_library_names_the_argument(library, file):
+    over = Over(library)
+    theirs, zero = rd.functions(load(file), library), over.of([0, 0])
+    for wrong in (None, "text"):
+        for place, name in enumerate(("q", "qd", "qdd")):
+            state = [zero, zero, zero]
+            state[place] = wrong
+            with pytest.raises(rd.InputError, match=rf"^{name}: found '{type(wrong).__name__}'"):
+                theirs.torques(*state)
+
+
 def test_a_library_that_is_missing_is_named(monkeypatch):
     real = importlib.import_module
 

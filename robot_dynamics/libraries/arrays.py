@@ -59,17 +59,27 @@ def checked(
         if len(vectors) != len(sizes):
             expected = f"{len(sizes)}: {', '.join(arguments)}"
             raise wrong(InputError, f"{definition.name}: arguments", len(vectors), expected)
-        arrays = [*map(taken, vectors)]
-        for name, size, x in zip(arguments, sizes, arrays, strict=True):
-            if x.ndim == 0 or x.shape[-1] != size:
-                raise wrong(InputError, name, tuple(x.shape), f"shape (…, {size})")
-        found = tuple(results(arrays))
+        named = zip(arguments, vectors, sizes, strict=True)
+        found = tuple(results([_array(name, x, size, taken) for name, x, size in named]))
         return found[0] if len(found) == 1 else found
 
     call.__name__ = definition.name
     shapes = ", ".join(f"{name} {('…', *shape)}" for name, shape in definition.results)
     call.__doc__ = f"{definition.name}({', '.join(arguments)}): vectors (…, n) → {shapes}."
     return call
+
+
+def _array(name: str, x: Any, size: int, taken: Callable[[Any], Any]) -> Any:
+    """An argument as an array (…, size)."""
+    shape = f"shape (…, {size})"
+    try:
+        array = taken(x)
+    except (TypeError, ValueError):
+        expected = f"this library's array, {shape}"
+        raise wrong(InputError, name, type(x).__name__, expected) from None
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise wrong(InputError, name, tuple(array.shape), shape)
+    return array
 
 
 def repeated(n: int, f: Callable[[Any, Any], Any], x: Any) -> Any:
@@ -112,9 +122,7 @@ def closing(
         return library.concatenate(wide, -1)
 
     def call(q: Any, *state: Any) -> Any:
-        q = taken(q)
-        if q.ndim == 0 or q.shape[-1] != k:
-            raise wrong(InputError, "q", tuple(q.shape), f"shape (…, {k})")
+        q = _array("q", q, k, taken)
         fixed = still(q)
         home = like(closure.q_home, q)
         wraps = like([2 * math.pi * each for each in closure.wraps], q)

@@ -21,9 +21,15 @@ def _broadcast(values: list[Any]) -> list[Any]:
     return list(torch.broadcast_tensors(*tensors))
 
 
+def _tensor(x: Any) -> torch.Tensor:
+    if not isinstance(x, torch.Tensor):
+        raise TypeError
+    return x
+
+
 def function(definition: Definition) -> Callable[..., Any]:
     """A program as a function of tensors (…, n)."""
-    return arrays.function(definition, torch, _FUNCTIONS, _broadcast)
+    return arrays.function(definition, torch, _FUNCTIONS, _broadcast, _tensor)
 
 
 def closing(definition: Definition, closure: PassiveJoints) -> Callable[..., Any]:
@@ -35,5 +41,6 @@ def closing(definition: Definition, closure: PassiveJoints) -> Callable[..., Any
         function,
         torch,
         like=lambda numbers, q: q.new_tensor(numbers),
+        taken=_tensor,
         still=lambda x: x.detach(),
     )
