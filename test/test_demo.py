@@ -53,6 +53,31 @@ def test_the_motions_rates_are_its_derivatives(name):
         np.testing.assert_allclose((qd1 - qd0) / (2 * h), qdd, atol=1e-6)
 
 
+FORKED = """
+import os, signal, sys
+from pathlib import Path
+from robot_dynamics.app.demo.processes import Processes
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+    sum(range(1000))
+os.register_at_fork(after_in_parent=interrupt)
+try:
+    with Processes(Path(sys.argv[1])) as processes:
+        processes.launch("sleeper", ["sleep", "60"])
+        print("went on")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_while_a_process_is_started_is_not_lost(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, str(tmp_path)],
+        capture_output=True, text=True, timeout=PATIENCE, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
 @pytest.mark.parametrize("name", DEMOS)
 def test_the_motions_begin_and_end_at_rest(name):
     motion = ROBOTS[name].motion

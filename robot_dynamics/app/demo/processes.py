@@ -10,8 +10,10 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +77,7 @@ class Processes:
             name: its name here, and that of its log.
             command: the program and its arguments.
         """
-        with self._log(name).open("wb") as log:
+        with self._log(name).open("wb") as log, _signals_held():
             self._running[name] = subprocess.Popen(  # noqa: S603  our own modules, and ROS's
                 command,
                 env=self._environment,
@@ -158,6 +160,23 @@ class Processes:
 
     def _log(self, module: str) -> Path:
         return self._folder / f"{module}.log"
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """A context in which signals that would end the demo wait for its end: Python's hooks around a
+    fork swallow exceptions, KeyboardInterrupt as well."""
+    held: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
+    before = {each: signal.signal(each, lambda number, _: held.append(number)) for each in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for each in held:
+        signal.raise_signal(each)
 
 
 def _die_with_parent() -> None:
