@@ -155,14 +155,11 @@ class FrictionLaw:
                 case "viscous":
                     column[VISCOUS] = 1.0
                 case "coulomb":
-                    column[FORWARDS] = 1.0
-                    column[BACKWARDS] = 0.0 if "coulomb_negative" in self.names else 1.0
+                    column[FORWARDS] = column[BACKWARDS] = 1.0
                     if self.tied and self.rate is not None:
                         column[STRIBECK + self.rate] = -1.0
                     if self.distance is not None:
                         column[PRESLIDING + self.distance] = -1.0
-                case "coulomb_negative":
-                    column[BACKWARDS] = 1.0
                 case "offset":
                     column[OFFSET] = 1.0
                 case "stiffness":
@@ -212,15 +209,14 @@ class FrictionLaw:
         """
         fields = dict(zip(self.names, values, strict=True))
         dry = fields.get("coulomb", 0.0)
-        least = min(dry, fields.get("coulomb_negative", dry))
         if fields.get("viscous", 0.0) < 0:
             return "viscous"
-        if least < 0:
+        if dry < 0:
             return "coulomb"
         more = fields.get("stribeck_torque", 0.0)
-        if least + more < 0:
+        if dry + more < 0:
             return "stribeck_torque"
-        return "breakaway" if more > (BREAKAWAY - 1) * least else None
+        return "breakaway" if more > (BREAKAWAY - 1) * dry else None
 
     def without(self, fault: str) -> FrictionLaw:
         """The most similar law that cannot have this fault.
@@ -261,8 +257,4 @@ def laws() -> tuple[FrictionLaw, ...]:
             for k in range(len(RATES)):
                 found.append(FrictionLaw((*viscous, "coulomb", *bias), k, tied=True))
                 found.append(FrictionLaw((*viscous, "coulomb", *bias, "stribeck_torque"), k))
-        for bias in (("offset",), SPRING):
-            for k in range(len(RATES)):
-                both = ("coulomb", "coulomb_negative", *bias, "stribeck_torque")
-                found.append(FrictionLaw((*viscous, *both), k))
     return tuple(sorted(found, key=lambda law: len(law.names)))

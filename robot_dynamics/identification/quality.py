@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -152,8 +151,7 @@ def falling(fit: Fit) -> set[str]:
     return {
         joint
         for joint, law in laws.items()
-        if law.get("viscous", 0.0) < 0
-        and min(law.get("coulomb", 0.0), law.get("coulomb_negative", math.inf)) > 0
+        if law.get("viscous", 0.0) < 0 < law.get("coulomb", 0.0)
     }
 
 
