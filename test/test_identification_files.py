@@ -674,6 +674,15 @@ def test_held_states_are_left_out_and_a_rest_is_not():
     assert not notes
 
 
+@pytest.mark.parametrize("step", [0.02, 0.05, 0.1, 0.2])
+def test_a_coarse_encoder_at_a_reversal_leaves_no_gap(step):
+    coarse = step * np.round(SINE / step)
+    notes: list[str] = []
+    (stream,) = even_stretches(stream_of(T, coarse, np.sign(SINE)), notes)
+    assert stream.time[-1] == pytest.approx(T[-1], abs=0.1)
+    assert not any("gap" in note for note in notes)
+
+
 def glitched(position: np.ndarray, at: dict[int, float], **options) -> tuple[Stream, list[str]]:
     """One even stretch after these values were added to the positions at these samples."""
     changed = np.array(position, dtype=float)

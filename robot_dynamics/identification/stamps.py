@@ -171,8 +171,13 @@ def _without_held(stream: Stream, notes: list[str]) -> Stream:
     # runs of equal messages; during long ones the robot is at rest
     begin = np.flatnonzero(~same)
     end = np.r_[begin[1:], len(same)]
-    long = stream.time[end - 1] - stream.time[begin] > REST
-    held = same & ~np.repeat(long, end - begin)
+    lasts = stream.time[end - 1] - stream.time[begin]
+    steps = np.diff(stream.time[begin])
+    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else REST
+    # those that would leave a gap, as of a coarse encoder at a reversal, keep one at each step
+    beat = np.floor((stream.time - np.repeat(stream.time[begin], end - begin)) / usual)
+    bridged = np.repeat(lasts > (GAP - 1) * usual, end - begin) & (np.diff(beat, prepend=0) > 0)
+    held = same & ~np.repeat(lasts > REST, end - begin) & ~bridged
     if not held.any():
         return stream
     notes.append(
