@@ -28,9 +28,8 @@ from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns, sliding
 
-GAMMAS = (1e-2, 1.0, 100.0)
-"""Candidate weights of the described body: the smallest first, because the load is what changes;
-a larger one if the body is numerically singular"""
+GAMMA = 1e-2
+"""The weight of the described body, which is small because the load is what changes"""
 BLOCKS = 3
 """Number of evaluations of proposals that are needed before one can be proven"""
 BETTER = 0.9
@@ -240,16 +239,9 @@ class Watch:
         return Estimate(numbers, missed, proposed, self._why_not(numbers))
 
     def _fitted(self) -> tuple[Floats, Floats]:
-        """(x, Hessian), with the smallest weight of the description with which the body is not
-        numerically singular."""
+        """(x, Hessian) of the fit to the sums."""
         tight = RIDGE * np.maximum(np.diag(self._gram)[10:], 1e-300)
-        prior = Prior((self._reference,), tight)
-        for gamma in GAMMAS[:-1]:
-            try:
-                return minimise(self._gram, self._moment, prior, gamma)
-            except np.linalg.LinAlgError:  # a numerically singular body
-                continue
-        return minimise(self._gram, self._moment, prior, GAMMAS[-1])
+        return minimise(self._gram, self._moment, Prior((self._reference,), tight), GAMMA)
 
     def _why_not(self, numbers: dict[str, Number]) -> str:
         if self._blocks < BLOCKS:
