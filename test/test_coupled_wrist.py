@@ -389,7 +389,8 @@ def test_a_motor_that_is_not_described_is_suspected_and_the_suggestion_explains_
     found = rd.identify(alone, recording, cutoff=RATE)
     little = "The motion determines"  # these two joints have few parameters
     (line,) = (each for each in found.warnings if little not in each)
-    assert line.startswith("j5, j6: the model leaves ")
+    left = ", ".join(f"{100 * error:.0f} %" for error in found.fitted.relative)
+    assert line.startswith(f"j5, j6: the model leaves {left} of the torque unexplained, but only ")
     suggested = yaml.safe_load(line.split("`")[1])["rotors"]
     assert suggested == {
         "wrist_motor": {"mount": "forearm", "gear_ratio": {"j5": 100, "j6": sign * 100}}
@@ -413,4 +414,15 @@ def test_no_shared_motor_is_suspected_where_efforts_are_wrong_for_another_reason
     odd = Recording("log", (replace(stream, effort=tau),))
     found = rd.identify(described, odd, cutoff=RATE)
     assert found.errors.relative[1] > 0.5
+    assert not [line for line in found.warnings if "a motor turns both" in line]
+
+
+def test_no_shared_motor_is_suspected_that_acts_at_times_only(tmp_path):
+    truth, _ = wrist(tmp_path)
+    alone = replace(truth, rotors=tuple(each for each in truth.rotors if each.name != "motor6"))
+    (coupled,), (free,) = recorded(truth).streams, recorded(alone).streams
+    early = coupled.time < coupled.time[-1] / 3
+    effort = np.where(early[:, None], coupled.effort, free.effort)
+    found = rd.identify(alone, Recording("log", (replace(free, effort=effort),)), cutoff=RATE)
+    assert (found.fitted.relative > 0.1).any()
     assert not [line for line in found.warnings if "a motor turns both" in line]

@@ -25,7 +25,7 @@ from .preparation import Samples
 from .recording import Floats
 
 HALF = 0.5
-"""Part of the squared residual that the other joint's motion must explain in either half"""
+"""Part of the squared residual that the other joint's motion must explain"""
 
 
 @dataclass(frozen=True)
@@ -89,17 +89,17 @@ def shared_motors(
         r, tau = residual[usable, j], samples.tau[usable, j]
         qd, qdd = samples.qd[usable], samples.qdd[usable]
         own = _columns(qd[:, j], qdd[:, j])
-        alone = _errors([own], r)
+        alone = _error([own], r)
         tried = [
-            (_errors([own, _columns(qd[:, j] + z * qd[:, i], qdd[:, j] + z * qdd[:, i])], r), i, z)
+            (_error([own, _columns(qd[:, j] + z * qd[:, i], qdd[:, j] + z * qdd[:, i])], r), i, z)
             for i, z in itertools.product(turning, (1, -1))
             if i != j and not any({joints[i], joints[j]} <= each for each in known)
         ]  # fmt: skip
-        errors, i, z = min(tried, key=lambda each: each[0].sum(), default=(alone, j, 1))
-        if (errors < HALF * alone).all():
+        error, i, z = min(tried, default=(alone, j, 1))
+        if error < HALF * alone:
             pair, square = (joints[min(i, j)], joints[max(i, j)]), float(tau @ tau)
             mount = next(link.parent for link in mechanism.links if link.joint.name == pair[0])
-            before, after = (math.sqrt(float(e) / square) for e in (r @ r, errors.sum()))
+            before, after = (math.sqrt(each / square) for each in (float(r @ r), error))
             yield SharedMotor(joints[j], pair, mount, z > 0, before, after)
 
 
@@ -108,12 +108,11 @@ def _columns(rate: Floats, acceleration: Floats) -> Floats:
     return np.column_stack([rate, np.sign(rate), acceleration, np.ones(len(rate))])
 
 
-def _errors(columns: Sequence[Floats], r: Floats) -> Floats:
-    """(2,): the squared errors in either half of r (k,) of the fit to the other half."""
+def _error(columns: Sequence[Floats], r: Floats) -> float:
+    """The squared error of r (k,), each half predicted by the fit to the other half."""
     A, half = np.hstack(columns), len(r) // 2
-    halves = slice(half), slice(half, None)
-    out = []
+    halves, error = (slice(half), slice(half, None)), 0.0
     for fitted, judged in (halves, halves[::-1]):
         x = np.linalg.lstsq(A[fitted], r[fitted], rcond=None)[0]
-        out.append(np.square(r[judged] - A[judged] @ x).sum())
-    return np.array(out)
+        error += float(np.square(r[judged] - A[judged] @ x).sum())
+    return error
