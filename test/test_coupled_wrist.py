@@ -15,6 +15,8 @@ import robot_dynamics as rd
 from robot_dynamics.app.identification_report import _Joint, _shaft_chart, _shafts, stretches, write
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.files import _changed_rotors, save
+from robot_dynamics.identification.preparation import Samples
+from robot_dynamics.identification.shared_motors import shared_motors
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Armature, Friction, Inertial
 
@@ -426,3 +428,17 @@ def test_no_shared_motor_is_suspected_that_acts_at_times_only(tmp_path):
     found = rd.identify(alone, Recording("log", (replace(free, effort=effort),)), cutoff=RATE)
     assert (found.fitted.relative > 0.1).any()
     assert not [line for line in found.warnings if "a motor turns both" in line]
+
+
+@pytest.mark.parametrize("seed", [21, 29, 31, 38])
+def test_noise_of_a_joint_that_hardly_moves_for_half_the_time_follows_no_other(tmp_path, seed):
+    truth, _ = wrist(tmp_path)
+    alone = replace(truth, rotors=tuple(each for each in truth.rotors if each.name != "motor6"))
+    t, q, qd, qdd = motion(seed, 2, 10.0)
+    for each in (qd, qdd):
+        each[t < t[-1] / 2, 1] *= 1e-4
+    samples = replace(
+        Samples.without_efforts(q, qd, qdd), tau=np.ones(q.shape), usable=np.ones(q.shape, bool)
+    )
+    noise = 0.3 * np.random.default_rng(seed).normal(size=q.shape)
+    assert not [*shared_motors(alone, ["j6"], samples, noise)]

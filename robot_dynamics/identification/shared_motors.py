@@ -89,7 +89,8 @@ def shared_motors(
         r, tau = residual[usable, j], samples.tau[usable, j]
         qd, qdd = samples.qd[usable], samples.qdd[usable]
         own = _columns(qd[:, j], qdd[:, j])
-        alone = _error([own], r)
+        whole = float(r @ r)
+        alone = min(whole, _error([own], r))
         tried = [
             (_error([own, _columns(qd[:, j] + z * qd[:, i], qdd[:, j] + z * qdd[:, i])], r), i, z)
             for i, z in itertools.product(turning, (1, -1))
@@ -99,7 +100,7 @@ def shared_motors(
         if error < HALF * alone:
             pair, square = (joints[min(i, j)], joints[max(i, j)]), float(tau @ tau)
             mount = next(link.parent for link in mechanism.links if link.joint.name == pair[0])
-            before, after = (math.sqrt(each / square) for each in (float(r @ r), error))
+            before, after = (math.sqrt(each / square) for each in (whole, error))
             yield SharedMotor(joints[j], pair, mount, z > 0, before, after)
 
 
