@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -158,8 +159,16 @@ def test_a_payload_that_the_controller_knows_is_not_adopted_once_more():
         watched.until(payload.get_subscription_count, "the subscription")
         payload.publish(message)
         watched.until(lambda: watched.log.count("watching") == 2, "the payload")
+        # what is refused, and what is said again, ends no block
+        odd = deepcopy(message), deepcopy(message)
+        odd[0].header.frame_id, odd[1].inertia.m = "nowhere", float("nan")
         for k, block in enumerate(blocks(truth, BLOCKS + 2, seed=12)):
+            for each in (message, *odd):
+                payload.publish(each)
             watched.work(block, 100.0 * k)
+        assert watched.log.count("watching") == 2
+        assert "frame_id 'nowhere' is not a moving link" in watched.log
+        assert "found NaN" in watched.log
         answer = watched.adopt()  # friction has changed, too
         assert answer.success, answer.message
         (text,) = watched.until(lambda: watched.models, "the model")

@@ -176,7 +176,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
 
     def _submit(self, done: SimpleQueue[Future[R]], work: Callable[..., R], *of: Any) -> Future[R]:
         """Submit a task, whose future will be put into `done`."""
-        with _signals_later(), _without_interrupts():
+        with signals_later(), _without_interrupts():
             future = self._pool.submit(work, *of)
             future.add_done_callback(done.put)
             return future
@@ -231,7 +231,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
 
 
 @contextmanager
-def _signals_later() -> Iterator[None]:
+def signals_later() -> Iterator[None]:
     """Handle signals only at the end. Their exceptions would otherwise leave a lock of a future or
     a process of a pool behind, for which this process would wait forever when it exits."""
     came: list[int] = []
@@ -266,7 +266,7 @@ def _without_interrupts() -> Iterator[None]:
 
 def _result(future: Future[R]) -> R:
     """The result of a future that is done."""
-    with _signals_later():
+    with signals_later():
         return future.result()
 
 

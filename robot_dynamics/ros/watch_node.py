@@ -98,6 +98,11 @@ class WatchNode(Node):  # type: ignore[misc]
     def _on_payload(self, message: InertiaStamped) -> None:
         try:
             link, body = payloads.read(message)
+            if self._watch is not None:
+                payloads.check_link(link, self._watch.mechanism)
+            known = numbers_of(self._payloads.get(link, Inertial()))
+            if (numbers_of(body) == known).all():
+                return  # said again: a new beginning would discard what was learnt
             self._begin(self._text, self._payloads | {link: body})
         except RobotDynamicsError as error:
             self.get_logger().error(f"payload refused: {one_line(error)}")

@@ -10,14 +10,13 @@ import secrets
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import BackendError
+from ...identification.fleet import signals_later
 
 PATIENCE = 5.0
 """s that a process may take to end after a signal"""
@@ -77,7 +76,8 @@ class Processes:
             name: its name here, and that of its log.
             command: the program and its arguments.
         """
-        with self._log(name).open("wb") as log, _signals_held():
+        # Python's hooks around a fork swallow exceptions, KeyboardInterrupt as well
+        with self._log(name).open("wb") as log, signals_later():
             self._running[name] = subprocess.Popen(  # noqa: S603  our own modules, and ROS's
                 command,
                 env=self._environment,
@@ -160,23 +160,6 @@ class Processes:
 
     def _log(self, module: str) -> Path:
         return self._folder / f"{module}.log"
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """A context in which signals that would end the demo wait for its end: Python's hooks around a
-    fork swallow exceptions, KeyboardInterrupt as well."""
-    held: list[int] = []
-    is_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
-    before = {each: signal.signal(each, lambda number, _: held.append(number)) for each in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    for each in held:
-        signal.raise_signal(each)
 
 
 def _die_with_parent() -> None:
