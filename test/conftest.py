@@ -15,6 +15,8 @@ from typing import Any
 # matrices of joints are small: a second thread of BLAS spins for longer than it saves, and takes
 # the time from another test, and from the processes that tests start
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# SymPy forgets all but the last thousand results otherwise, and computes many of them again
+os.environ.setdefault("SYMPY_CACHE_SIZE", "None")
 
 import hypothesis
 import pytest

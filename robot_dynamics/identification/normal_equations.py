@@ -44,7 +44,7 @@ ASSUMED = 0.1
 TAKEN = 0.1
 """Degrees of freedom of the fit over a joint's number of samples, beyond which residuals do not
 fully determine the noise"""
-FLOOR = 1e-5
+FLOOR = 1e-4
 """Lower bound of the noise's standard deviation, as a fraction of a joint's RMS torque. With less,
 the data outweigh the description by more than double precision can resolve, and the fit does not
 converge"""

@@ -148,7 +148,7 @@ def _spread(stream: Stream, notes: list[str]) -> tuple[Stream, int]:
         return stream, 0
     ticks = stream.time[begin]
     step = np.r_[np.diff(ticks), np.nan] / count
-    usual = float(np.nanmedian(np.repeat(step, count)))
+    usual = float(np.nanmedian(np.repeat(step, count))) if len(begin) > 1 else 0.0
     step[-1] = usual
     usable = (count == 1) | ((step > usual / GAP) & (step < GAP * usual))
     place = np.arange(len(stream)) - np.repeat(begin, count)
