@@ -113,20 +113,26 @@ def with_noise(
     The noise is first estimated from fits without constraints. Where no physically consistent robot
     explains a joint's efforts that well, the additional residuals count as noise, so that they do
     not distort what the other joints determine. Fit and noise are therefore estimated in turn until
-    they converge.
+    they converge, or repeat, as other drives may be selected with less noise. Of those that repeat,
+    the fit with the smallest residuals is taken.
 
     Args:
         unknowns: the parameters to identify.
         normal: the normal equations of all recordings.
         solve: the fit for a given noise.
     """
-    wider = np.ones(len(unknowns.joints))
+    wider, tried = np.ones(len(unknowns.joints)), []
     for _ in range(PASSES):
         found = solve(normal.together(unknowns, wider))
-        before, wider = wider, normal.misfit(unknowns, found.columns @ found.x)
-        if float(np.abs(np.log(wider / before)).max()) < SAME:
+        missed = normal.misfit(unknowns, found.columns @ found.x)
+        tried.append((found, wider, missed))
+        again = [float(np.abs(np.log(missed / each)).max()) < SAME for _, each, _ in tried]
+        if any(again):
             break
-    return _with_all_noise(found, normal, before)
+        wider = missed
+    alike = tried[again.index(True) if any(again) else -1 :]
+    found, taken, _ = min(alike, key=lambda each: float(np.log(each[2]).sum()))
+    return _with_all_noise(found, normal, taken)
 
 
 def _with_all_noise(found: F, normal: NormalEquations, taken: Floats) -> F:
