@@ -18,7 +18,7 @@ Its parameters are the rows of `WatchSettings`.
 from __future__ import annotations
 
 import time as steady
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -35,12 +35,14 @@ from ..description.urdf_text import replaced
 from ..errors import RecordingError, RobotDynamicsError, listed, one_line
 from ..identification import Recording, Stream
 from ..identification.watch import Estimate, Watch
-from ..mechanism import Inertial
-from ..mechanism.dynamic_parameters import body_of, numbers_of
-from ..mechanism.transform import with_payload
+from ..inputs import finite
+from ..mechanism import Inertial, Joint, Link
+from ..mechanism.dynamic_parameters import numbers_of
+from ..mechanism.mechanism import new_name
 from .declared_parameters import declare
 from .feed_forward import payload as payloads
 from .feed_forward.parameter_table import flag, number, text
+from .feed_forward.parameters import gravity_row
 from .publishing import LATCHED, publish, publish_diagnostics
 
 STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -51,6 +53,10 @@ MOST = 200_000
 """The largest number of states in a block"""
 PATIENCE = 2.0
 """Number of blocks' durations without a complete one, after which the diagnostics say why"""
+DOUBLE = (
+    "another node has the same name, and would adopt a model as well: end or rename one of them "
+    "(-r __node:=...)"
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,11 @@ class WatchSettings:
     motor_efforts: bool = flag(
         False, "efforts are those of motors that may be coupled to several joints"
     )
+    gravity: tuple[float, ...] = gravity_row()
+
+    def __post_init__(self) -> None:
+        if self.gravity:
+            finite("gravity", self.gravity, 3)
 
 
 class WatchNode(Node):  # type: ignore[misc]
@@ -108,13 +119,20 @@ class WatchNode(Node):  # type: ignore[misc]
             self.get_logger().error(f"payload refused: {one_line(error)}")
 
     def _begin(self, text: str, carried: dict[str, Inertial]) -> None:
-        """Begin to watch this robot with these payloads, by link."""
+        """Begin to watch this robot with these payloads, by link, except those on links that it
+        does not have."""
         if text:
-            mechanism = load_urdf_text(text)
+            settings, mechanism = self._settings, load_urdf_text(text)
+            moving, links = mechanism.moving, mechanism.links
+            names = {each.name for each in links}
+            carried = {each: body for each, body in carried.items() if each in names}
+            # as links of their own: what is estimated is the body that the description has
+            taken = {mechanism.base, *names, *(each.joint.name for each in links)}
             for each, body in carried.items():
-                mechanism = with_payload(mechanism, each, body)
-            moving = mechanism.moving
-            settings = self._settings
+                name = new_name("payload", taken)
+                links += (Link(name, each, Joint(name, "fixed"), body),)
+            gravity = np.array(settings.gravity or mechanism.gravity)
+            mechanism = replace(mechanism, links=links, gravity=gravity)
             link = settings.link or (moving[-1].name if moving else "")
             self._watch = Watch(
                 mechanism, link, settings.memory, motor_efforts=settings.motor_efforts
@@ -195,11 +213,21 @@ class WatchNode(Node):  # type: ignore[misc]
                 self._said = said
                 self.get_logger().info(message)
             message = f"{message}; {fault}" if fault else message
+        if self._has_a_double:
+            level, message = DiagnosticStatus.WARN, f"{DOUBLE}; {message}"
         publish_diagnostics(self._diagnostics, self, "model", level, message, values)
+
+    @property
+    def _has_a_double(self) -> bool:
+        own = self.get_name(), self.get_namespace()
+        return bool(self.get_node_names_and_namespaces().count(own) > 1)
 
     def _on_adopt(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._watch is None:
             response.message = "nothing to adopt: no robot_description has been received"
+            return response
+        if self._has_a_double:
+            response.message = "not adopted: " + DOUBLE
             return response
         watch = self._watch
         try:
@@ -207,12 +235,10 @@ class WatchNode(Node):  # type: ignore[misc]
         except RobotDynamicsError as error:
             response.message = one_line(error)
             return response
-        # the description contains no payload
-        load = numbers_of(self._payloads.get(watch.link, Inertial()))
+        bodies = {watch.link: new.link(watch.link).inertial}
         frictions = {name: new.joint(name).friction for name in watch.joints}
         try:
-            body = body_of(numbers_of(new.link(watch.link).inertial) - load)
-            urdf = replaced(self._text.encode(), {watch.link: body}, frictions).decode()
+            urdf = replaced(self._text.encode(), bodies, frictions).decode()
             self._begin(urdf, self._payloads)
         except RobotDynamicsError as error:
             self._begin(self._text, self._payloads)

@@ -19,6 +19,18 @@ from .parameter_table import checked, flag, names, number, numbers, rows, text
 SIDES = ("joint", "drive", "gear")
 
 
+def gravity_row() -> Any:
+    """The row of gravity, for a base that is not mounted as described."""
+    return numbers(
+        (),
+        "gravity in the base frame, for example if the base is mounted on a wall; not set: the "
+        "description's",
+        unit="m/s²",
+        minimum=-1000.0,
+        maximum=1000.0,
+    )
+
+
 @dataclass(frozen=True)
 class Settings:
     """The values of the parameters, checked: each field is a row of the table."""
@@ -31,14 +43,7 @@ class Settings:
     lock_description: bool = flag(
         False, "keep the first robot from `robot_description` and refuse any other", read_only=True
     )
-    gravity: tuple[float, ...] = numbers(
-        (),
-        "gravity in the base frame, for example if the base is mounted on a wall; not set: the "
-        "description's",
-        unit="m/s²",
-        minimum=-1000.0,
-        maximum=1000.0,
-    )
+    gravity: tuple[float, ...] = gravity_row()
     moving_base: str = text(
         "described",
         "whether the base moves, as reported on `~/base_imu` or `~/base_motion`; "
