@@ -385,6 +385,23 @@ def test_a_change_that_fails_takes_no_later_one_back_with_it():
     )
 
 
+def test_what_is_said_again_builds_nothing():
+    host = adopted(effort_limits=[4.0, 5.0])
+    changes = (
+        lambda: host.builder.set({"effort_limits": [4.0, 6.0], "rotors": "none"}),
+        lambda: host.carry("link1", 2.0),
+        lambda: host.carry("link1", 0.0),
+    )
+    for change in changes:
+        models = []
+        for _ in range(2):
+            change()
+            (outcome,) = host.settle()
+            assert outcome.error is None
+            models.append(outcome.model)
+        assert [model is None for model in models] == [False, True]
+
+
 def test_a_refused_description_is_tried_again_with_other_parameters_or_when_it_comes_again():
     host = Host(locked_joints=["thumb:0.1"])
     for _ in range(2):

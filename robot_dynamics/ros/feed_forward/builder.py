@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ...description.files import MOST_BYTES
 from ...errors import DescriptionError, RobotDynamicsError, one_line, wrong
 from ...mechanism import Inertial, Mechanism
+from ...mechanism.dynamic_parameters import numbers_of
 from . import payload as payloads
 from .background import short_switch_interval
 from .parameters import Settings
@@ -282,6 +283,8 @@ class Builder:
             return [Draft(change.value, self.settings, carried, wrench_links)]
         if change.kind == "parameters":
             settings = self.settings.changed(change.value)
+            if settings == self.settings:
+                return []
             # a description that was refused may be valid with other parameters
             sources: list[str | Mechanism] = [self._newest] if self._refused else []
             if current is not None:
@@ -295,6 +298,8 @@ class Builder:
             return [Draft(mechanism, self.settings, carried, wrench_links | {change.value})]
         link, payload = change.value
         payloads.check_link(link, mechanism)
+        if (numbers_of(payload) == numbers_of(carried.get(link, Inertial()))).all():
+            return []
         kept = {name: each for name, each in carried.items() if name != link}
         added = {} if payload.is_nothing else {link: payload}
         return [Draft(mechanism, self.settings, kept | added, wrench_links)]
