@@ -425,6 +425,20 @@ def test_compare_moves_the_motors_of_a_closed_chain(capsys):
     assert max(max(row) for row in result["disagreement"].values()) < 1e-12
 
 
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path, monkeypatch):
+    """Without changing the mask, which would be that of files from other threads, too."""
+    from robot_dynamics.description import files
+
+    mask = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.delattr(os, "umask")
+            files.write_text(tmp_path / "robot.urdf", "new")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "robot.urdf").stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.parametrize("times", [["--step", "0"], ["--duration", "-1"], ["--step", "1e-9"]])
 def test_compare_refuses_times_that_are_none(capsys, times):
     assert main(["compare", POLAR, *times]) == 1

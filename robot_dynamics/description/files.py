@@ -9,8 +9,8 @@ import io
 import math
 import os
 import re
+import secrets
 import shlex
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PosixPath
 from typing import Any, Protocol, TextIO
@@ -278,17 +278,17 @@ def _replace(target: Path, content: bytes) -> None:
     if target.exists() and not target.is_file():  # a terminal, a pipe
         target.write_bytes(content)
         return
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        file = beside.open("xb")
     except PermissionError:  # the folder may be read-only while the file is not
         target.write_bytes(content)
         return
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
+            if target.exists():
+                os.chmod(beside, target.stat().st_mode)
             file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~mask)
         os.replace(beside, target)
     except BaseException:
         os.unlink(beside)
