@@ -151,6 +151,9 @@ def test_numbers_are_the_same_with_and_without_msgspec(tmp_path, monkeypatch, en
         ("Time (ms),a/Position (rad)\n500,2\n600,3\n", [0.5, 0.6]),
         ("time_ms [ms],a/position[m],a/position [old]\n500,2,1\n600,3,1\n", [0.5, 0.6]),
         ("time,a/position\n0.5,2\n0.6,3\n0.7", [0.5, 0.6]),  # the writer was stopped
+        ("t,a/position\n0.5,2\n0.6,3\n", [0.5, 0.6]),
+        ("Stamp [ms],a/position\n500,2\n600,3\n", [0.5, 0.6]),
+        ("t,a/position,time\n0.1,2,0.5\n0.2,3,0.6\n", [0.5, 0.6]),
     ],
 )
 def test_tables_as_loggers_write_them(tmp_path, text, time):
@@ -185,6 +188,7 @@ def test_units_in_the_names_of_columns_are_converted(tmp_path):
         ("time_ms,a/position\n0,2\n1e7,2\n2e7,3", "time_ms: increases by 1e.04"),
         ("time;a/position\n1;2\n1;1.000,5", "row 3: a/position: found '1.000,5'"),
         ("x,a/position\n1,2", "no time column: found x, a/position; expected one called time"),
+        ("t,a/position\n20.5,2\n20.6,2\n20.6,3", "no time column: 't' does not increase"),
         ("time|a/position\n1|2", "found time|a/position; .* by commas, semicolons or tabs"),
         ("time,b\n1,2", "no column ends in .*; found time, b; expected"),
         ("time,a/effort\n1,2", "in JOINT/position but some in JOINT/effort; .* in one file"),

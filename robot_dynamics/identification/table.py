@@ -19,6 +19,8 @@ from ..errors import RecordingError, listed, wrong
 from .recording import Floats, Recording, Stream
 
 TIMES = ("time", "__time", "timestamp")
+PERHAPS = ("t", "stamp", "secs", "seconds")
+"""A column of one of these names is the time if none of `TIMES` is there, and it increases"""
 UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
 """s, by the end of the time column's name"""
 UNIT = re.compile(r"(.*?) *[(\[]([^()\[\]]*[^()\[\]\d][^()\[\]]*)[)\]]")
@@ -88,7 +90,7 @@ def read(path: Path) -> Recording:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"{path.name}: not readable as CSV: {error}", name=str(path)) from None
     stamps = values[:, time[0]] * time[1]
-    _check_stamps(stamps, header[time[0]], path.name)
+    _check_stamps(stamps, header[time[0]], path.name, sure=time[2])
     joints = tuple(dict.fromkeys(joint for joint, _ in columns))
     place = {joint: k for k, joint in enumerate(joints)}
     shape = (len(values), len(joints))
@@ -143,13 +145,20 @@ def _joined(whole: Stream, streams: list[Stream]) -> tuple[Stream, ...]:
     return (whole.of(name for name in whole.names if name in found),)
 
 
-def _check_stamps(stamps: Floats, name: str, source: str) -> None:
-    """Check that stamps can be seconds.
+def _check_stamps(stamps: Floats, name: str, source: str, *, sure: bool) -> None:
+    """Check that stamps can be seconds and, unless it is sure that they are, that they increase.
 
     Raises:
         RecordingError: they cannot.
     """
-    steps = np.abs(np.diff(stamps[np.isfinite(stamps)]))
+    steps = np.diff(stamps[np.isfinite(stamps)])
+    if not sure and not (steps > 0).all():
+        raise RecordingError(
+            f"{source}: no time column: {name!r} does not increase from row to row; if it is the "
+            "time nevertheless, call it time",
+            name=source,
+        )
+    steps = np.abs(steps)
     steps = steps[steps > 0]
     if len(steps) and (step := float(np.median(steps))) > SLOWEST:
         raise RecordingError(
@@ -161,17 +170,21 @@ def _check_stamps(stamps: Floats, name: str, source: str) -> None:
 
 def _columns(
     header: list[str], source: str
-) -> tuple[tuple[int, float], dict[tuple[str, str], tuple[int, float]]]:
-    """((the index of the time column, its unit in s), the index of each joint's and field's column
-    and its factor to SI units)."""
+) -> tuple[tuple[int, float, bool], dict[tuple[str, str], tuple[int, float]]]:
+    """((the index of the time column, its unit in s, whether its name is sure to mean time), the
+    index of each joint's and field's column and its factor to SI units)."""
     if _is_numbers(header):
         raise RecordingError(
             f"{source}: no header: its first row contains numbers; expected column names: time, "
             "and JOINT/position, JOINT/velocity and JOINT/effort of each joint",
             name=source,
         )
-    known = {name + end: unit for name in TIMES for end, unit in UNITS.items()}
-    times: list[tuple[int, float]] = []
+    known = {
+        name + end: (unit, name in TIMES)
+        for name in (*TIMES, *PERHAPS)
+        for end, unit in UNITS.items()
+    }
+    times: list[tuple[int, float, bool]] = []
     columns: dict[tuple[str, str], tuple[int, float]] = {}
     odd: dict[tuple[str, str], RecordingError] = {}
     for k, whole in enumerate(header):
@@ -188,7 +201,8 @@ def _columns(
         if factor is None:
             odd[key] = _unknown_unit(str(unit), key[1], f"{source}: {whole}")
         elif key[1] == "time":
-            times.append((k, known[name.lower()] if unit is None else factor))
+            by_name, sure = known[name.lower()]
+            times.append((k, by_name if unit is None else factor, sure))
         elif key in columns:
             raise RecordingError(
                 f"{source}: two columns for {'/'.join(key)}: {header[columns[key][0]]!r} and "
@@ -214,7 +228,7 @@ def _columns(
             "positions and efforts in one file, with names such as elbow/position and elbow/effort",
             name=source,
         )
-    return times[0], columns
+    return next((each for each in times if each[2]), times[0]), columns
 
 
 def _unknown_unit(unit: str, field: str, column: str) -> RecordingError:
