@@ -203,7 +203,7 @@ def tracking(
         error.set_ylabel(unit)
         torque.set_ylabel("N·m" if unit == "rad" else "N")
     for column, name in enumerate(
-        ("Position", "Tracking error |q − q_d|, RMS pale", "Torque or force on the joint")
+        ("Position", "Tracking error |q − q_d| and its RMS", "Torque or force on the joint")
     ):
         axes[0, column].set_title(name, loc="left", fontweight="bold")
         axes[-1, column].set_xlabel("time from the motion's beginning  (s)")
