@@ -76,7 +76,7 @@ def played_page(subject: Subject, track: Track, path: Path) -> Path:
     from ..show.playing import played
 
     _, qd, qdd = subject.demo.motion(track.time)
-    name = f"{subject.demo.title}: the run {track.label}"
+    name = f"{subject.demo.title}: the run “{track.label}”"
     run = States(name, track.time, track.q, qd, qdd)
     return played(subject.demo.description, subject.mechanism, path, run)
 
