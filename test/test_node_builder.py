@@ -28,6 +28,7 @@ import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.errors import DescriptionError, InputError, RobotDynamicsError
 from robot_dynamics.mechanism import Inertial, Pose, Rotor
+from robot_dynamics.mechanism.dynamic_parameters import numbers_of
 from robot_dynamics.ros.feed_forward import builder as builders
 from robot_dynamics.ros.feed_forward import payload as payloads
 from robot_dynamics.ros.feed_forward import process
@@ -147,6 +148,27 @@ def test_a_mass_of_zero_takes_the_payload_away_whatever_else_the_message_has():
     message.inertia.iyy = float("nan")
     with pytest.raises(RefusedError, match="NaN"):
         payloads.read(message)
+
+
+def test_payloads_are_read_as_they_were_written():
+    bodies = {link: payloads.read(body(link, 2.0 + k))[1] for k, link in enumerate(["ü", 'a"b'])}
+    found = payloads.parsed(payloads.written(bodies))
+    assert list(found) == list(bodies)
+    for link, each in bodies.items():
+        np.testing.assert_allclose(numbers_of(found[link]), numbers_of(each), ROUNDING)
+    assert payloads.parsed("{}") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "2", '{"a": 2}', '{"a": {}}', '{"a": []}', "[" * 10**5,
+     payloads.written({"a": Inertial(1.0)}).replace("1.0", "NaN"),
+     payloads.written({"a": Inertial(1.0)}).replace("1.0", '"x"')],
+)  # fmt: skip
+def test_a_text_that_is_no_payloads_is_refused_in_one_line(text):
+    with pytest.raises(RefusedError, match="no payloads") as caught:
+        payloads.parsed(text)
+    assert "\n" not in str(caught.value)
 
 
 def torques_of(model: Model) -> np.ndarray:

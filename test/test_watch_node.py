@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ pytest.importorskip("scipy", reason="SciPy filters the recordings")
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped
-from node_process import Conversation, refusal
+from node_process import Conversation, command_line, refusal
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -41,11 +40,15 @@ class Watched(Conversation):
     """The node, and what it reports."""
 
     def __init__(self, **parameters) -> None:
-        super().__init__(PROGRAM, {"link": LINK, "block": 4.5, **parameters})
+        super().__init__(
+            PROGRAM,
+            {"link": LINK, "block": 4.5, **parameters},
+            ("-r", "~/payloads:=/feed_forward/payloads"),
+        )
         self.reports: list[DiagnosticArray] = []
         self.models: list[str] = []
         node = self.node
-        node.create_subscription(DiagnosticArray, "/diagnostics", self.reports.append, 100)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_report, 100)
         node.create_subscription(
             String, "/watch/robot_description", lambda m: self.models.append(m.data), LATCHED
         )
@@ -54,6 +57,25 @@ class Watched(Conversation):
 
     def _meet(self) -> None:
         self.until(self.states.get_subscription_count, "the node")
+
+    def _on_report(self, message: DiagnosticArray) -> None:
+        if message.status[0].name == "watch: model":
+            self.reports.append(message)
+
+    def carry(self, message: InertiaStamped) -> None:
+        """Tell the node feed_forward of a payload, and wait until it has taken it over."""
+        told: list[String] = []
+        sub = self.node.create_subscription(String, "/feed_forward/payloads", told.append, LATCHED)
+        out = self.node.create_publisher(InertiaStamped, "/feed_forward/payload", 10)
+        self.until(lambda: told and out.get_subscription_count(), "the node feed_forward")
+        mass = f'"mass": {message.inertia.m!r}'
+        self.until(
+            lambda: mass in told[-1].data,
+            "its payload",
+            meanwhile=lambda: (out.publish(message), self.spin(0.2)),
+        )
+        self.node.destroy_publisher(out)
+        self.node.destroy_subscription(sub)
 
     def adopt(self) -> Trigger.Response:
         return self.ask(Trigger, "/watch/adopt")
@@ -153,22 +175,14 @@ def test_a_payload_that_the_controller_knows_is_not_adopted_once_more():
     for (i, j), name in {(0, 0): "ixx", (1, 1): "iyy", (2, 2): "izz", (0, 2): "ixz"}.items():
         setattr(message.inertia, name, float(carried.inertia[i, j]))
     with Watched() as watched:
-        payload = watched.node.create_publisher(InertiaStamped, "/watch/payload", 10)
+        watched.beside(*command_line())
         watched.description.publish(String(data=URDF))
-        watched.until(lambda: "watching" in watched.log, "the robot")
-        watched.until(payload.get_subscription_count, "the subscription")
-        payload.publish(message)
-        watched.until(lambda: watched.log.count("watching") == 2, "the payload")
-        # what is refused, and what is said again, ends no block
-        odd = deepcopy(message), deepcopy(message)
-        odd[0].header.frame_id, odd[1].inertia.m = "nowhere", float("nan")
+        watched.carry(message)
+        # whoever starts later knows it as well
+        watched.kill_and_restart()
+        watched.until(lambda: "beside payloads of 2 kg" in watched.log.splitlines()[-1], "both")
         for k, block in enumerate(blocks(truth, BLOCKS + 2, seed=12)):
-            for each in (message, *odd):
-                payload.publish(each)
             watched.work(block, 100.0 * k)
-        assert watched.log.count("watching") == 2
-        assert "frame_id 'nowhere' is not a moving link" in watched.log
-        assert "found NaN" in watched.log
         answer = watched.adopt()  # friction has changed, too
         assert answer.success, answer.message
         (text,) = watched.until(lambda: watched.models, "the model")
@@ -178,28 +192,46 @@ def test_a_payload_that_the_controller_knows_is_not_adopted_once_more():
     assert link.mass == pytest.approx(ARM.link(LINK).inertial.mass, abs=0.05)
 
 
-def test_a_payload_leaves_with_the_link_that_carries_it():
-    """As in the node: it does not come back with a link of that name."""
-    without = URDF.replace('"flange"', '"other_flange"')
-    assert without != URDF
+def test_a_payload_leaves_with_the_node_or_the_link_that_carries_it():
+    without = URDF.replace(f'"{LINK}"', '"other"')
+    message = InertiaStamped()
+    message.header.frame_id, message.inertia.m = LINK, 3.0
     with Watched(link="") as watched:
-        payload = watched.node.create_publisher(InertiaStamped, "/watch/payload", 10)
-        watched.until(payload.get_subscription_count, "the subscription")
-        message = InertiaStamped()
-        message.header.frame_id, message.inertia.m = LINK, 3.0
-        watched.description.publish(String(data=URDF))
-        watched.until(lambda: watched.log.count("watching") == 1, "the robot")
-        payload.publish(message)
-        watched.until(lambda: watched.log.count("watching") == 2, "the payload")
-        for k, text in enumerate((without, URDF), start=3):
-            watched.description.publish(String(data=text))
-            watched.until(lambda k=k: watched.log.count("watching") == k, "the robot")
-        for k, block in enumerate(blocks(ARM, BLOCKS, seed=14)):
-            watched.work(block, 100.0 * k)
-        values = {each.key: each.value for each in watched.reports[-1].status[0].values}
+
+        def last(*words: str) -> None:
+            line = f"watching six_axis and the load on {' '.join(words)}"
+            watched.until(lambda: watched.log.splitlines()[-1].endswith(line), line)
+
+        node = watched.beside(*command_line())
+        for _ in range(2):
+            watched.description.publish(String(data=URDF))
+            watched.carry(message)
+            last(LINK, "beside payloads of 3 kg")
+            watched.description.publish(String(data=without))
+            last("other")
+            watched.description.publish(String(data=URDF))
+            last(LINK)
+        watched.carry(message)
+        last(LINK, "beside payloads of 3 kg")
+        node.kill()
+        node.wait()
+        watched.beside(*command_line())
+        last(LINK)
         assert watched.stop() == 0
-    missed, _, proposed, _ = values[f"{ARM.joint_names[1]}: missed"].split()
-    assert float(missed) < 2 * float(proposed)
+
+
+def test_a_robot_that_cannot_be_watched_is_not_taken_for_the_one_before():
+    other = URDF.replace(f'"{LINK}"', '"other"')
+    with Watched() as watched:
+        for text, words in (
+            (URDF, "no motion has been recorded"),
+            ("<robot", "no motion has been recorded"),  # no robot: the one before is kept
+            (other, f"not watched: watched link: found '{LINK}', expected one of"),
+            (URDF, "no motion has been recorded"),
+        ):
+            watched.description.publish(String(data=text))
+            watched.until(lambda words=words: words in watched.adopt().message, words)
+        assert watched.stop() == 0
 
 
 def test_a_robot_on_a_wall_is_not_told_another_load():

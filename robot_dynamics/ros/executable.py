@@ -43,7 +43,10 @@ EXAMPLES = {
     "trajectory_source": (
         "-p file:=/path/to/motion.yaml -r joint_trajectory:=/feed_forward/command",
     ),
-    "watch": ("-p link:=tool0 -r ~/robot_description:=/robot_description",),
+    "watch": (
+        "-p link:=tool0 -r ~/robot_description:=/robot_description "
+        "-r ~/payloads:=/feed_forward/payloads",
+    ),
 }
 
 _PATHS = {"trajectory_source": ("a motion", "file")}

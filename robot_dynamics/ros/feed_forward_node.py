@@ -24,6 +24,7 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 from ..description import load
 from ..errors import InputError, listed, wrong
 from .declared_parameters import declare
+from .feed_forward import payload
 from .feed_forward.controller import FeedForward
 from .feed_forward.diagnostics import Diagnosis
 from .feed_forward.limits import unlimited
@@ -112,6 +113,8 @@ class FeedForwardNode(Managed):
             self._residual_out = self.create_publisher(
                 JointState, "~/residual", NEWEST, **QUIET_OUT
             )
+        self._payloads = self.create_publisher(String, "~/payloads", LATCHED, **QUIET_OUT)
+        self._publish_payloads()
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10, **QUIET_OUT)
         self._reported = steady.monotonic()
         self._diagnosis = Diagnosis(self._reported)
@@ -177,6 +180,7 @@ class FeedForwardNode(Managed):
         """Discard the robot."""
         self._changes.clear("the node was cleaned up, or shut down, before the model was built")
         self.controller.release()
+        self._publish_payloads()
 
     def _listen_to_controllers(self, settings: Settings) -> None:
         """Set up the topics and actions that are forwarded to a controller or come from one."""
@@ -261,6 +265,7 @@ class FeedForwardNode(Managed):
         if old is not None and not old.is_the_robot_of(model):
             self._torques.publish(self.controller.farewell(self._now()))
         self.controller.adopt(model)
+        self._publish_payloads()
         self._had_a_robot = True
         if old is None:
             # the objects that exist now stay alive: freeze them, so that the garbage collector does
@@ -273,6 +278,11 @@ class FeedForwardNode(Managed):
             self._remark = remark
             if remark:
                 self.warn(remark)
+
+    def _publish_payloads(self) -> None:
+        model = self.controller.model
+        found = payload.written({} if model is None else model.spec.payloads)
+        publish(self._payloads, String(data=found))
 
     # Torques
 

@@ -7,7 +7,7 @@ It reports a better model if it finds one, and changes nothing by itself.
 |---|---|---|---|
 | in | `robot_description` | String, transient local | the current model, URDF |
 | in | `joint_states` | JointState | by name; those without stamp or efforts are ignored |
-| in | `~/payload` | InertiaStamped | the payload that the node `feed_forward` has been given |
+| in | `~/payloads` | String, transient local | those in the model of the node `feed_forward` |
 | out | `/diagnostics` | DiagnosticArray | each number, its deviation, and whether it is proven |
 | out | `~/robot_description` | String, transient local | the adopted model; nothing before that |
 | service | `~/adopt` | std_srvs/Trigger | approves the proposed model: publishes it if proven |
@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import InertiaStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -36,8 +35,7 @@ from ..errors import RecordingError, RobotDynamicsError, listed, one_line
 from ..identification import Recording, Stream
 from ..identification.watch import Estimate, Watch
 from ..inputs import finite
-from ..mechanism import Inertial, Joint, Link
-from ..mechanism.dynamic_parameters import numbers_of
+from ..mechanism import Joint, Link
 from ..mechanism.mechanism import new_name
 from .declared_parameters import declare
 from .feed_forward import payload as payloads
@@ -88,62 +86,63 @@ class WatchNode(Node):  # type: ignore[misc]
         self._settings = declare(self, WatchSettings, self.get_logger().warning, fixed=True)
         self._text = ""
         self._watch: Watch | None = None
-        self._payloads: dict[str, Inertial] = {}
+        self._payloads = "{}"
+        self._unwatched = "no robot_description has been received"
         self._said = ""
         self._model = self.create_publisher(String, "~/robot_description", LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_subscription(String, "robot_description", self._on_description, LATCHED)
         self.create_subscription(JointState, "joint_states", self._on_state, STATES)
-        self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10)
+        self.create_subscription(String, "~/payloads", self._on_payloads, LATCHED)
         self.create_service(Trigger, "~/adopt", self._on_adopt)
         self.create_timer(PERIOD, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _on_description(self, message: String) -> None:
-        if message.data == self._text:
-            return
-        try:
-            self._begin(message.data, self._payloads)
-        except RobotDynamicsError as error:
-            self.get_logger().error(f"robot_description refused: {one_line(error)}")
+        if message.data != self._text:
+            self._begin_anew(message.data, self._payloads)
 
-    def _on_payload(self, message: InertiaStamped) -> None:
-        try:
-            link, body = payloads.read(message)
-            if self._watch is not None:
-                payloads.check_link(link, self._watch.mechanism)
-            known = numbers_of(self._payloads.get(link, Inertial()))
-            if (numbers_of(body) == known).all():
-                return  # said again: a new beginning would discard what was learnt
-            self._begin(self._text, self._payloads | {link: body})
-        except RobotDynamicsError as error:
-            self.get_logger().error(f"payload refused: {one_line(error)}")
+    def _on_payloads(self, message: String) -> None:
+        if message.data != self._payloads:
+            self._begin_anew(self._text, message.data)
 
-    def _begin(self, text: str, carried: dict[str, Inertial]) -> None:
-        """Begin to watch this robot with these payloads, by link, except those on links that it
-        does not have."""
-        if text:
-            settings, mechanism = self._settings, load_urdf_text(text)
-            moving, links = mechanism.moving, mechanism.links
-            names = {each.name for each in links}
-            carried = {each: body for each, body in carried.items() if each in names}
-            # as links of their own: what is estimated is the body that the description has
-            taken = {mechanism.base, *names, *(each.joint.name for each in links)}
-            for each, body in carried.items():
-                name = new_name("payload", taken)
-                links += (Link(name, each, Joint(name, "fixed"), body),)
-            gravity = np.array(settings.gravity or mechanism.gravity)
-            mechanism = replace(mechanism, links=links, gravity=gravity)
-            link = settings.link or (moving[-1].name if moving else "")
-            self._watch = Watch(
-                mechanism, link, settings.memory, motor_efforts=settings.motor_efforts
-            )
-            self.get_logger().info(
-                f"watching {one_line(mechanism.name)} and the load on {one_line(link)}"
-            )
-        self._text, self._payloads = text, carried
+    def _begin_anew(self, text: str, carried: str) -> None:
+        try:
+            self._begin(text, carried)
+        except RobotDynamicsError as error:
+            self._unwatched = f"not watched: {one_line(error)}"
+            self.get_logger().error(self._unwatched)
+
+    def _begin(self, text: str, carried: str) -> None:
+        """Begin to watch this robot with these payloads.
+
+        Raises:
+            RobotDynamicsError: it is no robot, and the one before is watched as before; or this
+                robot cannot be watched, and none is.
+        """
+        bodies = payloads.parsed(carried)
+        mechanism = load_urdf_text(text) if text else None
+        self._text, self._payloads, self._watch = text, carried, None
         self._rows: list[tuple[float, list[list[float]]]] = []
         self._estimate: Estimate | None = None
         self._told, self._unused = steady.monotonic(), "no joint_states"
+        if mechanism is None:
+            return
+        settings, moving, links = self._settings, mechanism.moving, mechanism.links
+        names = {each.name for each in links}
+        # as links of their own: what is estimated is the body that the description has
+        taken = {mechanism.base, *names, *(each.joint.name for each in links)}
+        for each in names & set(bodies):  # the node removes others with their links
+            name = new_name("payload", taken)
+            links += (Link(name, each, Joint(name, "fixed"), bodies[each]),)
+        gravity = np.array(settings.gravity or mechanism.gravity)
+        mechanism = replace(mechanism, links=links, gravity=gravity)
+        link = settings.link or (moving[-1].name if moving else "")
+        self._watch = Watch(mechanism, link, settings.memory, motor_efforts=settings.motor_efforts)
+        load = sum(float(body.mass) for body in bodies.values())
+        beside = f" beside payloads of {load:g} kg" if load else ""
+        self.get_logger().info(
+            f"watching {one_line(mechanism.name)} and the load on {one_line(link)}{beside}"
+        )
 
     def _on_state(self, state: JointState) -> None:
         if self._watch is None or len(self._rows) >= MOST:
@@ -224,12 +223,12 @@ class WatchNode(Node):  # type: ignore[misc]
 
     def _on_adopt(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._watch is None:
-            response.message = "nothing to adopt: no robot_description has been received"
+            response.message = f"nothing to adopt: {self._unwatched}"
             return response
         if self._has_a_double:
             response.message = "not adopted: " + DOUBLE
             return response
-        watch = self._watch
+        watch, text = self._watch, self._text
         try:
             new = watch.adopted()
         except RobotDynamicsError as error:
@@ -238,10 +237,10 @@ class WatchNode(Node):  # type: ignore[misc]
         bodies = {watch.link: new.link(watch.link).inertial}
         frictions = {name: new.joint(name).friction for name in watch.joints}
         try:
-            urdf = replaced(self._text.encode(), bodies, frictions).decode()
+            urdf = replaced(text.encode(), bodies, frictions).decode()
             self._begin(urdf, self._payloads)
         except RobotDynamicsError as error:
-            self._begin(self._text, self._payloads)
+            self._begin(text, self._payloads)
             response.message = f"not adopted: {one_line(error)}"
             return response
         self._said = ""

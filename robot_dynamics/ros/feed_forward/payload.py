@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload on a link, from an InertiaStamped message."""
+"""A payload on a link, from an InertiaStamped message, and all payloads as text."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ import numpy as np
 from ...description.check import inertia
 from ...description.fields import LARGEST
 from ...errors import listed, shown
+from ...inputs import finite
 from ...mechanism import Inertial, Mechanism
+from ...mechanism.dynamic_parameters import BODY, body_of, numbers_of
 from ...mechanism.mechanism import inertia_matrix
 from .refusal import RefusedError
 
@@ -62,3 +66,28 @@ def check_link(link: str, mechanism: Mechanism) -> None:
             "unknown link",
             f"header.frame_id {shown(link)} is not a moving link, expected one of {listed(links)}",
         )
+
+
+def written(payloads: Mapping[str, Inertial]) -> str:
+    """Payloads by link as JSON, each with its ten parameters, about its link's origin."""
+    found = {
+        link: dict(zip(BODY, numbers_of(body).tolist(), strict=True))
+        for link, body in payloads.items()
+    }
+    return json.dumps(found)
+
+
+def parsed(text: str) -> dict[str, Inertial]:
+    """The payloads by link in such a text.
+
+    Raises:
+        RefusedError: it is none.
+    """
+    try:
+        found = json.loads(text)
+        return {
+            link: body_of(finite(link, [each[name] for name in BODY], len(BODY)))
+            for link, each in found.items()
+        }
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise RefusedError("not readable", f"no payloads: {error!r}") from None
