@@ -613,6 +613,23 @@ def test_recorded_rates_are_judged_over_all_stretches():
     np.testing.assert_allclose(second.velocity, stream.velocity, atol=1e-6)
 
 
+@pytest.mark.parametrize("rates", [(30.0, 12.0), (100.0, 50.0)], ids=str)
+def test_stretches_may_be_sampled_at_different_rates(rates):
+    """The slow one is filtered as far as it can be."""
+    truth = changed(rd.load(ARM), seed=3)
+    parts = [
+        recording(truth, 20.0 - 10.0 * k, rate, noise=0.01, start=60.0 * k).streams[0]
+        for k, rate in enumerate(rates)
+    ]
+    fields = ("time", "position", "velocity", "effort")
+    whole = [np.concatenate([getattr(part, field) for part in parts]) for field in fields]
+    log = Recording("log", (Stream(parts[0].names, *whole),))
+    raw = even(log, "abc")
+    assert [round(1 / each.period) for each in raw.filtered(10.0).stretches] == [*rates]
+    assert not [note for note in raw.notes if "velocities" in note]
+    assert max(rd.identify(ARM, log).errors.relative) < 0.02
+
+
 def test_validation_takes_the_filter_of_the_fit_where_it_is_as_good():
     truth = changed(rd.load(ARM), seed=3)
     log = recording(truth, 20.0, 100.0, noise=0.02)

@@ -38,6 +38,8 @@ ORDER = 4
 """Order of the Butterworth filter"""
 WHOLE = 0.4
 """Fraction of the sampling rate at or above which a cut-off filters nothing"""
+HIGHEST = 0.45
+"""The highest cut-off, as a fraction of the sampling rate; from a half on, there is no filter"""
 THINNING = 10.0
 """Samples kept per period of the cut-off frequency; more add no information"""
 SHORTEST = 1.0
@@ -391,7 +393,7 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
         notes.append(f"one sample every {1 / rate:.3g} s: are the times in seconds?")
     _check_motion(pieces, source, notes)
     start = pieces[0].time[0]
-    pieces = [replace(each, time=each.time - start) for each in _with_rates(pieces, rate, notes)]
+    pieces = [replace(each, time=each.time - start) for each in _with_rates(pieces, notes)]
     return Even(source, joints, turns, measured, tuple(pieces), rate, tuple(dict.fromkeys(notes)))
 
 
@@ -548,7 +550,7 @@ def _unusable(source: str, words: str, notes: Sequence[str]) -> RecordingError:
     return RecordingError(f"{source}: {words}{why}", name=source)
 
 
-def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> list[Stream]:
+def _with_rates(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
     """The streams with rates for every joint.
 
     A joint's recorded rates are kept if, in all streams together, they agree with the positions and
@@ -556,7 +558,7 @@ def _with_rates(streams: Sequence[Stream], rate: float, notes: list[str]) -> lis
     missing, the differences are used.
     """
     names = streams[0].names
-    own = [differences(each.position, 1.0 / rate) for each in streams]
+    own = [differences(each.position, each.duration / (len(each) - 1)) for each in streams]
     there = [np.isfinite(each.velocity) for each in streams]
     rates = [
         np.where(some, each.velocity, other)
@@ -644,6 +646,8 @@ def filtered(
     usable = _unsaturated(tau) & np.isfinite(tau)
     spoiled, step, friction, smoothing = 3, 1, None, None
     if cutoff is not None:
+        # a stretch may be sampled far more slowly than the others
+        cutoff = min(cutoff, HIGHEST / period)
         spoiled = _transient_length(cutoff, period)
         if kept is None and len(time) <= 3 * spoiled:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
