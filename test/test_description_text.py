@@ -6,12 +6,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from robot_dynamics.description import load, load_urdf_text
 from robot_dynamics.description.files import MOST_BYTES
+from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.description.xml_text import MOST_TAGS
 from robot_dynamics.errors import DescriptionError
+from robot_dynamics.mechanism import Inertial
 
 ROOT = Path(__file__).resolve().parents[1]
 ROBOT = """<robot name="lift"><link name="world"/><link name="box"><inertial><mass value="2"/>
@@ -89,3 +92,30 @@ def test_no_file_is_opened_whatever_a_text_contains():
         except DescriptionError as error:
             assert str(error).isprintable()  # noqa: PT017  both ways are right
         assert OPENED == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ISO-8859-1", "gb2312", "utf-16"])
+def test_a_text_is_no_longer_in_the_encoding_that_it_declares(encoding):
+    text = f'<?xml version="1.0" encoding="{encoding}"?>' + (
+        '<robot name="r"><link name="base"/><link name="Prüfling"/><joint name="j" type="revolute">'
+        '<parent link="base"/><child link="Prüfling"/><limit effort="1" velocity="1"/></joint>'
+        "</robot>"
+    )
+    body = Inertial(2.0, np.zeros(3), np.eye(3))
+    new = replaced(text.encode(), {"Prüfling": body}, {}, "utf-8").decode()
+    assert load_urdf_text(new).link("Prüfling").inertial.mass == 2.0
+
+
+@pytest.mark.parametrize("head", ["", "\n", "\ufeff", "\ufeff \t\r\n"])
+@pytest.mark.parametrize("declaration", ["", "<?xml version='1.0'?>"])
+def test_what_stands_before_a_urdf_stays_there(head, declaration):
+    text = head + declaration + ROBOT
+    new = replaced(text.encode(), {"box": Inertial(3.0, np.zeros(3), np.eye(3))}, {}).decode()
+    assert new.startswith(head + declaration + "<robot")
+    assert load_urdf_text(new).link("box").inertial.mass == 3.0
+
+
+def test_a_file_whose_encoding_is_not_readable_is_refused_in_one_line():
+    text = '<?xml version="1.0" encoding="gb2312"?><robot name="r"/>'
+    with pytest.raises(DescriptionError, match="not readable as XML"):
+        replaced(text.encode(), {}, {})

@@ -11,6 +11,7 @@ from xml.sax.saxutils import quoteattr
 
 from ..errors import DescriptionError
 from ..mechanism import Friction, Inertial
+from .files import BLANKS
 
 _TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 
@@ -40,7 +41,10 @@ class _Element:
 
 
 def replaced(
-    text: bytes, inertials: Mapping[str, Inertial], frictions: Mapping[str, Friction]
+    text: bytes,
+    inertials: Mapping[str, Inertial],
+    frictions: Mapping[str, Friction],
+    encoding: str | None = None,
 ) -> bytes:
     """The URDF with other bodies and friction.
 
@@ -51,12 +55,16 @@ def replaced(
         text: the URDF.
         inertials: new bodies by link.
         frictions: new friction laws by joint.
+        encoding: that of the text; None: the one that it declares, or UTF-8.
 
     Raises:
         DescriptionError: it is not XML.
     """
+    # expat allows nothing before a declaration
+    begin = len(text) - len(text.lstrip(BLANKS.encode()))
+    head, text = text[:begin], text[begin:]
     edits: list[tuple[int, int, bytes]] = []
-    for element in _elements(text):
+    for element in _elements(text, encoding):
         if element.tag == "link" and element.name in inertials:
             body = inertial_text(inertials[element.name])
             edits.append(_edit(element, "inertial", body))
@@ -66,7 +74,7 @@ def replaced(
             edits.append(_edit(element, "dynamics", law))
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
-    return text
+    return head + text
 
 
 def _edit(element: _Element, tag: str, new: str) -> tuple[int, int, bytes]:
@@ -105,9 +113,9 @@ def dynamics_text(law: Friction, others: Mapping[str, str]) -> str:
     return f"<dynamics {' '.join(f'{key}={quoteattr(value)}' for key, value in values.items())}/>"
 
 
-def _elements(text: bytes) -> list[_Element]:
+def _elements(text: bytes, encoding: str | None) -> list[_Element]:
     """The robot's links and joints with their child elements."""
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate(encoding)
     stack: list[_Element] = []
     found: list[_Element] = []
 
@@ -130,7 +138,7 @@ def _elements(text: bytes) -> list[_Element]:
     parser.StartElementHandler, parser.EndElementHandler = start, end
     try:
         parser.Parse(text, True)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, ValueError) as error:  # ValueError: an encoding of several bytes
         raise DescriptionError(f"the URDF: not readable as XML: {error}", name="URDF") from None
     return found
 

@@ -237,7 +237,7 @@ class WatchNode(Node):  # type: ignore[misc]
         bodies = {watch.link: new.link(watch.link).inertial}
         frictions = {name: new.joint(name).friction for name in watch.joints}
         try:
-            urdf = replaced(text.encode(), bodies, frictions).decode()
+            urdf = replaced(text.encode(), bodies, frictions, "utf-8").decode()
             self._begin(urdf, self._payloads)
         except RobotDynamicsError as error:
             self._begin(text, self._payloads)
