@@ -92,6 +92,26 @@ def test_frames_axes_and_gravity_are_what_the_poses_say():
         assert relative(dynamics(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
 
 
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("1.6", "<use_parent_model_frame>1</use_parent_model_frame>"),
+     ("1.5", "<use_parent_model_frame>true</use_parent_model_frame>"),
+     ("1.4", "")],
+)  # fmt: skip
+def test_older_versions_say_the_frames_of_poses_and_axes_in_their_own_way(version, said):
+    old = (
+        ARM.replace('version="1.9"', f'version="{version}"')
+        .replace("relative_to=", "frame=")
+        .replace(' expressed_in="__model__">0.6 0 0.8</xyz>', f">0.6 0 0.8</xyz>{said}")
+    )
+    with_it, now = (rd.load(each).joint("shoulder") for each in (old, ARM))
+    assert with_it.axis == pytest.approx(now.axis, abs=1e-15)
+    assert with_it.origin.translation == pytest.approx(now.origin.translation, abs=1e-15)
+    if said:
+        own = rd.load(old.replace(said, said.replace("1<", "0<").replace("true", "false")))
+        assert own.joint("shoulder").axis == pytest.approx([0.6, 0, 0.8], abs=1e-15)
+
+
 def test_the_base_of_a_model_that_stands_on_nothing_has_its_inertia_when_it_floats():
     robot = rd.FloatingBase(rd.load(ARM), backend="python")
     n = len(robot.joint_names)

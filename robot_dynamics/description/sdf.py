@@ -43,6 +43,9 @@ from .xml_text import parsed, plain_text
 
 WORLD = "world"
 MODEL = "__model__"
+AXES_IN_MODEL = ("1.0", "1.1", "1.2", "1.3", "1.4")
+"""The versions in which axes are in the model's frame; 1.5 and 1.6 say it with
+`use_parent_model_frame`, later ones with `expressed_in`"""
 GRAVITY = (0.0, 0.0, -9.8)
 """m/s²: the default of SDF, not standard gravity"""
 UNLIMITED = 1e16
@@ -51,7 +54,8 @@ BELOW_NONE = ("velocity", "effort")
 """The limits for which a value below 0 means none in SDF"""
 READ = (
     "pose", "inertial", "mass", "inertia", "ixx", "iyy", "izz", "ixy", "ixz", "iyz",
-    "parent", "child", "axis", "axis2", "xyz", "dynamics", "damping", "friction",
+    "parent", "child", "axis", "axis2", "xyz", "use_parent_model_frame",
+    "dynamics", "damping", "friction",
     "spring_stiffness", "spring_reference",
     "limit", "lower", "upper", "velocity", "effort", "mimic", "multiplier", "offset", "reference",
 )  # fmt: skip
@@ -195,7 +199,9 @@ class _Reader:
             attached = element.get("attached_to") or MODEL
             usual = attached if element.get("attached_to") else MODEL
         pose = element.find("pose")
-        relative = usual if pose is None else pose.get("relative_to") or usual
+        # `frame` is what SDF 1.5 and 1.6 call `relative_to`
+        given = None if pose is None else pose.get("relative_to") or pose.get("frame")
+        relative = given or usual
         return _Frame(self._pose(element, at), relative, attached, at / "pose" / "relative_to")
 
     def _pose(self, element: etree._Element, at: Place) -> Pose:
@@ -303,7 +309,11 @@ class _Reader:
         axis = array([0.0, 0.0, 1.0])
         if xyz is not None:
             axis = numbers(plain_text(xyz, at / tag), 3, at / tag)
-            if (other := xyz.get("expressed_in")) is not None:
+            version = self.model.getroottree().getroot().get("version")
+            usual = "1" if version in AXES_IN_MODEL else "0"
+            in_model = joint.findtext(f"{tag}/use_parent_model_frame", usual).strip()
+            other = xyz.get("expressed_in") or (MODEL if in_model in ("true", "1") else None)
+            if other is not None:
                 here = self._in_model(str(joint.get("name"))).rotation
                 axis = here.T @ self._in_model(other).rotation @ axis
         length = float(np.linalg.norm(axis))
