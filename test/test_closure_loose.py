@@ -140,6 +140,22 @@ def test_a_rod_that_gravity_turns_is_refused_with_the_line_that_holds_it(tmp_pat
     assert "`locked: {spin: 0.7" in text
 
 
+def test_a_rod_beside_motors_in_excess_is_no_reason_to_name_fewer_of_them(tmp_path):
+    """Of three motors two are in excess; the rod's spin, which none of them drives, is what is to
+    be mended, and with the line of the message they share the torque."""
+    robot = spatial_four_bar(center=0.01)
+    robot["actuated"] = ["crank", "rocker", "yaw"]
+    with pytest.raises(DescriptionError) as error:
+        rd.InverseDynamics(load(robot, tmp_path))
+    text = str(error.value)
+    assert "fewer" not in text
+    assert "actuated: with crank, rocker, yaw held, 'rod' can spin freely" in text
+    robot["locked"] = yaml.safe_load(re.search(r"`(locked: {spin: .*?})`", text)[1])["locked"]
+    del robot["home"]["spin"]
+    dynamics = built(robot, tmp_path)
+    assert (len(dynamics.joint_names), len(dynamics.actuated_names)) == (1, 3)
+
+
 def test_a_rod_that_is_not_round_says_by_how_much(tmp_path):
     robot = spatial_four_bar()
     robot["links"][3]["inertia"] = {"ixx": 0.02, "iyy": 0.016, "izz": 0.0}

@@ -391,17 +391,20 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
     """Check that there are as many motors as degrees of freedom, and that they hold the
     mechanism."""
     motors = geometry.names[: geometry.actuated]
-    if len(motors) == freedom:
-        if loose:
-            raise DescriptionError(
-                f"actuated: with {', '.join(motors)} held, {loose}; choose other joints",
-                name="actuated",
-                value=list(motors),
-                expected="motors that hold the mechanism",
-            )
-        return
     # the message about a rod already names the joint to lock
-    hold = "" if "`locked: {" in loose else ", or hold joints with `locked: {NAME: position}`"
+    locks = "`locked: {" in loose
+    if loose and len(motors) >= freedom:
+        # `freedom` counts the loose motions; without them, motors in excess share the torque
+        raise DescriptionError(
+            f"actuated: with {', '.join(motors)} held, {loose}"
+            + ("" if locks else "; choose other joints"),
+            name="actuated",
+            value=list(motors),
+            expected="motors that hold the mechanism",
+        )
+    if len(motors) == freedom:
+        return
+    hold = "" if locks else ", or hold joints with `locked: {NAME: position}`"
     state, remedy = (
         (
             "under-actuated",
