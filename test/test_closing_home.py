@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -216,6 +217,44 @@ def test_every_way_to_assemble_three_parallelograms_is_told_with_where_it_puts_t
                 places[link].homogeneous, abs=1e-9
             )
     assert "<svg" in (tmp_path / "modes.svg").read_text()
+
+
+def test_modes_are_told_by_the_tips_that_tell_them_apart(tmp_path):
+    """Two four-bars after four arms of a tree: four modes, and each has places of its own in the
+    table, though the arms come first."""
+    robot: dict = {"links": [], "loops": [], "actuated": [], "home": {}}
+
+    def link(name: str, parent: str, length: float, y: float = 0.0) -> None:
+        joint = {"name": f"q_{name}", "type": "revolute"}
+        origin = {"xyz": [0.0, y, 0.0]}
+        robot["links"].append(
+            {
+                "name": name,
+                "parent": parent,
+                "joint": joint,
+                "a": length,
+                "mass": 1.0,
+                "origin": origin,
+            }
+        )
+
+    for k in range(4):
+        link(f"arm{k}", "base", 0.2)
+        robot["actuated"].append(f"q_arm{k}")
+    for k in range(2):
+        link(f"crank{k}", "base", 0.2, float(k))
+        link(f"rod{k}", f"crank{k}", 0.5)
+        link(f"rocker{k}", "base", 0.4, k - 0.45)
+        ends = ({"link": f"rocker{k}"}, {"link": f"rod{k}"})
+        robot["loops"].append(
+            {"type": "revolute"} | dict(zip(("predecessor", "successor"), ends, strict=True))
+        )
+        robot["actuated"].append(f"q_crank{k}")
+        robot["home"][f"q_crank{k}"] = 0.4
+    modes = close(str(written_robot(tmp_path, robot))).text.splitlines()
+    places = [re.split(r"  +", line.strip())[3:] for line in modes if re.match(r" *\d+\. ", line)]
+    assert len(places) == 4
+    assert len({tuple(place) for place in places}) == 4
 
 
 @pytest.mark.parametrize(

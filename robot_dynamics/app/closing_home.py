@@ -133,17 +133,30 @@ def listing(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> list[dict[st
 
 
 def modes_table(modes: Sequence[dict[str, Any]]) -> list[str]:
-    """A table of all modes, as from `listing`, with the positions of the platform and the tips."""
-    names = list(modes[0]["poses"])[:MOST_TIPS]
+    """A table of all modes, as from `listing`, with the positions of the platform and the tips: of
+    those that tell the modes apart if there are many."""
+    first, *others = modes[0]["poses"]
     # also the orientation of the first link, which is the platform if there is one
-    columns = [f"{name} at, m" for name in names]
-    columns[0] += " | roll, pitch, yaw, °"
-    rows = [["mode", "from home", "condition number", *columns]]
-    for k, each in enumerate(modes, start=1):
-        found = [_place(np.array(each["poses"][name])) for name in names]
-        places = [" | ".join(found[0]), *(place for place, _ in found[1:])]
+    titles = {first: f"{first} at, m | roll, pitch, yaw, °"} | {x: f"{x} at, m" for x in others}
+    places: list[dict[str, str]] = []
+    for each in modes:
+        found = {name: _place(np.array(pose)) for name, pose in each["poses"].items()}
+        places.append(
+            {name: xyz for name, (xyz, _) in found.items()} | {first: " | ".join(found[first])}
+        )
+    shown: list[str] = []
+    while len(shown) < min(MOST_TIPS, len(titles)):
+        left = [name for name in titles if name not in shown]
+        apart = [
+            len({tuple(place[x] for x in (*shown, name)) for place in places}) for name in left
+        ]
+        shown.append(left[int(np.argmax(apart))])
+    shown.sort(key=list(titles).index)
+    rows = [["mode", "from home", "condition number", *(titles[name] for name in shown)]]
+    for k, (each, place) in enumerate(zip(modes, places, strict=True), start=1):
         number = f"{k}. home" if each["distance"] == 0 else f"{k}."
-        rows.append([number, f"{each['distance']:.3g}", f"{each['condition']:.3g}", *places])
+        told = (f"{each['distance']:.3g}", f"{each['condition']:.3g}")
+        rows.append([number, *told, *(place[name] for name in shown)])
     return table(rows)
 
 
