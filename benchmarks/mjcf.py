@@ -3,9 +3,10 @@
 
     python benchmarks/mjcf.py FOLDER_OR_FILE... [--json OUT]
 
-Trees are compared, each joint by itself: constraints, springs, tendons, fluids and gravity
-compensation are switched off in MuJoCo, dry friction on both sides. What can't be loaded, and why,
-is printed. Our kernels are generated Python here, so that nothing is compiled for minutes.
+Trees are compared, each joint by itself, without equalities: constraints, springs of ball joints,
+tendons, fluids and gravity compensation are switched off in MuJoCo, dry friction on both sides.
+What can't be loaded, and why, is printed. Our kernels are generated Python here, so that nothing is
+compiled for minutes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from robot_dynamics.scalar import rotation_rpy
 
 BOUND = 1e-9
 OFF = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_ACTUATION
-LEFT_OUT = ("jnt_stiffness", "body_gravcomp", "dof_frictionloss", "tendon_stiffness",
+LEFT_OUT = ("body_gravcomp", "dof_frictionloss", "tendon_stiffness",
             "tendon_damping", "tendon_frictionloss")  # fmt: skip
 
 
@@ -58,12 +59,13 @@ def main() -> None:
 def compared(path: Path) -> tuple[int, float]:
     """(joints, the largest difference as a share of the largest torque)"""
     model = mujoco.MjModel.from_xml_path(str(path))
+    model.eq_active0[:] = 0
     mechanism = rd.from_mujoco(model)
     links = []
     for link in mechanism.links:
         friction = replace(link.joint.friction, coulomb=0.0)
-        links.append(replace(link, joint=replace(link.joint, coupling=None, friction=friction)))
-    tree = replace(mechanism, links=tuple(links), loops=(), actuated=(), home={})
+        links.append(replace(link, joint=replace(link.joint, friction=friction)))
+    tree = replace(mechanism, links=tuple(links))
     for name in LEFT_OUT:
         getattr(model, name)[:] = 0
     model.opt.disableflags |= int(OFF)
@@ -71,7 +73,7 @@ def compared(path: Path) -> tuple[int, float]:
     for k in range(model.njnt):  # what free and ball joints have of these is left out
         if model.jnt_type[k] < 2:
             dofs = slice(model.jnt_dofadr[k], model.jnt_dofadr[k] + (6, 3)[model.jnt_type[k]])
-            model.dof_damping[dofs] = model.dof_armature[dofs] = 0
+            model.dof_damping[dofs] = model.dof_armature[dofs] = model.jnt_stiffness[k] = 0
     names = tree.joint_names
     q, qd, qdd = np.random.default_rng(0).uniform(-0.6, 0.6, (3, len(names)))
     data = mujoco.MjData(model)
