@@ -181,6 +181,25 @@ def test_what_follows_keeps_to_its_own_limits_and_links_to_their_regions(cart):
     assert found.margins.rooms[str(where[1])] == pytest.approx(distance - 0.31, abs=2e-3)
 
 
+def test_what_no_smaller_motion_satisfies_is_named_and_nothing_else(cart):
+    mechanism = rd.load(str(cart))
+    given = motion_limits(mechanism)
+    design = excitation._Design(mechanism, given, given.within(0.1), (Above("hand", 5.0),), 0)
+    series = RestingSeries(5, 8.0)
+    far_too_large = FourierMotion(series, np.zeros(2), np.full((2, series.size), 0.3))
+    assert len(design.margins(far_too_large, design.kept).faults()) > 1
+    with pytest.raises(InputError, match=r"active constraints: hand above 5 m$"):
+        excitation._within_limits(design, far_too_large)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_region_does_not_push_the_middle_of_a_motion_out_of_its_range(cart):
+    """Where the region leaves room for less than the distance that the search would like."""
+    cart.write_text(SLIDER.replace('lower="-0.5" upper="0.5"', 'lower="0.4" upper="0.5"'))
+    found = excite(str(cart), 8.0, regions=(Outside("cart", (0.0, 0.0, 0.0), 0.478),), seed=2)
+    assert 0.478 + 0.01 < found.motion.offsets[0] < 0.495
+
+
 def test_the_same_seed_gives_the_same_motion_and_another_one_another(cart, quick):
     first, same, other = (excite(str(cart), 5.0, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.motion.coefficients, same.motion.coefficients)

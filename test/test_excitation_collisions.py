@@ -235,6 +235,26 @@ def test_bodies_that_always_touch_and_disabled_pairs_are_left_out(arm, tmp_path)
         design_of(arm, srdf=srdf)
 
 
+def test_bodies_that_never_are_as_far_apart_as_the_clearance_are_left_out(tmp_path):
+    """A wrist's links on both sides: 5 mm apart in every configuration."""
+    file = tmp_path / "wrist.urdf"
+    file.write_text(
+        '<robot name="wrist">'
+        + link("foot", shape('<cylinder radius="0.05" length="0.1"/>'))
+        + link("stem", shape('<sphere radius="0.02"/>', '<origin xyz="0.5 0 0"/>'))
+        + link("hub", shape('<cylinder radius="0.05" length="0.1"/>'))
+        + joint("pan", "foot", "stem", "0 0 0.05", "0 0 1")
+        + joint("roll", "stem", "hub", "0 0 0.055", "0 0 1")
+        + "</robot>"
+    )
+    design, notes = design_of(file)
+    assert design.regions == ()
+    assert notes == (
+        "foot from hub is not checked: they are less than 0.01 m apart in nearly all "
+        "configurations",
+    )
+
+
 def test_a_mesh_counts_as_its_hull_even_a_flat_one(arm, tmp_path):
     trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: extra `meshes`")
     trimesh.creation.box((0.05, 0.1, 0.1)).export(tmp_path / "tool.stl")

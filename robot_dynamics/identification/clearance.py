@@ -26,8 +26,12 @@ from .recording import Floats
 
 NEAR = 0.12
 """m: for bodies whose bounding spheres are farther apart than this, that distance is used"""
+CLEARANCE = 0.01
+"""m of clearance from regions, for the motion between grid states: a link at 4 m/s moves this far
+in half a grid step"""
 ALWAYS = 0.95
-"""Fraction of the postures; a pair that touches in more of them touches by design"""
+"""Fraction of the postures; a pair that is nearer than the clearance in more of them is so by
+design, like the links on both sides of a wrist"""
 
 TABLE = "the table"
 THIN = 1e-4
@@ -234,8 +238,8 @@ def bodies_apart(
 ) -> tuple[tuple[Apart, ...], tuple[str, ...]]:
     """The pairs of bodies of a URDF that must not touch.
 
-    Pairs that are connected by a joint, disabled by the SRDF, or touching in nearly all postures
-    (hence by design) are left out.
+    Pairs that are connected by a joint, disabled by the SRDF, or nearer than the clearance in
+    nearly all postures (hence by design) are left out.
 
     Args:
         mechanism: the robot.
@@ -296,15 +300,17 @@ def bodies_apart(
         ]
     kept = []
     for pair in apart:
-        touching = pair.nearest(lambda link: poses(postures, link)).room < 0
-        if touching.mean() > ALWAYS and pair.names[1] == TABLE:
+        room = pair.nearest(lambda link: poses(postures, link)).room
+        touch = (room < 0).mean() > ALWAYS
+        if pair.names[1] == TABLE and touch:
             raise wrong(
                 InputError, "--table", table, f"a height that {pair.names[0]} can stay above"
             )
-        if touching.mean() > ALWAYS:
-            notes.append(f"{pair} is not checked: they touch in nearly all configurations")
-        else:
+        if pair.names[1] == TABLE or (room < CLEARANCE).mean() <= ALWAYS:
             kept.append(pair)
+        else:
+            what = "touch" if touch else f"are less than {CLEARANCE:g} m apart"
+            notes.append(f"{pair} is not checked: they {what} in nearly all configurations")
     return tuple(kept), tuple(notes)
 
 

@@ -27,7 +27,7 @@ from ..mechanism import Mechanism
 from ..motion.fourier import FourierMotion, RestingSeries
 from ..motion.swing import Motion
 from ..scalar import is_number
-from .clearance import Nearest, Region, bodies_apart
+from .clearance import CLEARANCE, Nearest, Region, bodies_apart
 from .motion_limits import MotionLimits, motion_limits
 from .recording import Floats
 from .unknowns import with_rotors
@@ -44,6 +44,8 @@ STARTS = 24
 TRIES = 20
 """Number of random postures tried for the middle of a start; the first one that no region forbids
 is used"""
+MIDDLE = 0.9
+"""Largest distance of a joint's offset from the middle of its range, as a fraction of its half"""
 STAGES = ((3.0, 120), (100.0, 60), (1000.0, 60))
 """Weights of the penalty, and the largest number of iterations with each"""
 RIDGE = 1e-12
@@ -53,9 +55,6 @@ POSTURES = 200
 STEP = 1e-6
 """Step of finite differences in rad, rad/s, rad/s² …; larger steps would be inaccurate near the
 corners of the penalties"""
-CLEARANCE = 0.01
-"""m of clearance from regions, for the motion between grid states: a link at 4 m/s moves this far
-in half a grid step"""
 GRID = 200.0
 """Hz of the grid on which the limits are verified"""
 SHRINK = 0.995
@@ -500,6 +499,9 @@ def _search(
         if best is None or value < lowest:
             best, lowest = x.ravel(), value
     assert best is not None
+    # an offset outside of its range, or at the end of it, leaves nothing to shrink
+    ends = np.full((n, 1 + series.size, 2), [-np.inf, np.inf])
+    ends[:, 0] = (center + np.outer([-MIDDLE, MIDDLE], design.reach)).T / units[:, :1]
     for stage, (weight, steps) in enumerate(STAGES, start=1):
         done = 0
 
@@ -511,7 +513,7 @@ def _search(
 
         result = minimize(
             cost, best, args=(weight,), jac=True, method="L-BFGS-B", callback=report,
-            options={"maxiter": steps, "maxcor": 30},
+            bounds=ends.reshape(-1, 2), options={"maxiter": steps, "maxcor": 30},
         )  # fmt: skip
         best = np.asarray(result.x)
     return motion(best)
@@ -532,8 +534,9 @@ def _largest(design: _Design, shares: Floats) -> Floats:
 
 def _within_limits(design: _Design, motion: FourierMotion) -> FourierMotion:
     """The motion, shrunk about its offsets until it satisfies the limits."""
-    found, faults = _largest_within_limits(design, motion.shrunk)
+    found = _largest_within_limits(design, motion.shrunk)
     if found is None:
+        faults = design.margins(motion.shrunk(SMALLEST), design.kept).faults()
         raise InputError(
             "no motion was found within the limits; active constraints: " + ", ".join(faults[:5]),
             name="limits",
@@ -542,26 +545,24 @@ def _within_limits(design: _Design, motion: FourierMotion) -> FourierMotion:
     return found
 
 
-def _largest_within_limits(
-    design: _Design, shrunk: Callable[[float], M]
-) -> tuple[M | None, list[str]]:
-    """(the largest motion within the limits, or None; the limits that the last one tried violates).
+def _largest_within_limits(design: _Design, shrunk: Callable[[float], M]) -> M | None:
+    """The largest motion within the limits; None: not even the smallest one is.
 
     Args:
         design: the limits.
         shrunk: share -> the motion with its amplitudes multiplied by this share.
     """
-    share, close, faults = 1.0, np.zeros(0), ["limits"]
+    share, close = 1.0, np.zeros(0)
     while share > SMALLEST:
         motion = shrunk(share)
         # check the times at which it was too close before, before the whole motion
         if not close.size or (design.room(motion(close)[0]) >= CLEARANCE).all():
             margins = design.margins(motion, design.kept)
-            faults, close = margins.faults(), np.union1d(close, margins.close)
-            if not faults:
-                return motion, []
+            if not margins.faults():
+                return motion
+            close = np.union1d(close, margins.close)
         share *= SHRINK if share > 0.9 else 0.95
-    return None, faults
+    return None
 
 
 def _plain(design: _Design, motion: FourierMotion) -> Motion | None:
@@ -571,9 +572,7 @@ def _plain(design: _Design, motion: FourierMotion) -> Motion | None:
         reach = np.minimum(center - design.lower, design.upper - center)
         shares = design.kinematic(_swinging(center, reach, motion.duration), design.kept)
         reach = reach / np.maximum(_largest(design, np.max(shares, axis=0)), 1.0)
-        plain, _ = _largest_within_limits(
-            design, partial(_swinging, center, reach, motion.duration)
-        )
+        plain = _largest_within_limits(design, partial(_swinging, center, reach, motion.duration))
         if plain is not None:
             return plain
     return None
