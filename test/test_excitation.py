@@ -192,6 +192,26 @@ def test_what_no_smaller_motion_satisfies_is_named_and_nothing_else(cart):
         excitation._within_limits(design, far_too_large)
 
 
+def test_distances_are_computed_only_of_motions_that_the_joints_can_follow(cart, monkeypatch):
+    """They take most of the time, and a motion may have to be shrunk dozens of times."""
+    mechanism = rd.load(str(cart))
+    given = motion_limits(mechanism)
+    design = excitation._Design(mechanism, given, given.within(0.1), (Above("hand", -5.0),), 0)
+    series = RestingSeries(5, 8.0)
+    rows = np.full((2, series.size), 0.3)
+    looked: list[bool] = []
+    room = design.room
+
+    def counted(q):
+        looked.append(bool((np.abs(q[:, 0]) <= 0.45).all()))
+        return room(q)
+
+    monkeypatch.setattr(design, "room", counted)
+    found = excitation._within_limits(design, FourierMotion(series, np.zeros(2), rows))
+    assert np.abs(found.coefficients).max() < 0.8 * np.abs(rows).max()
+    assert looked == [True]
+
+
 @pytest.mark.usefixtures("quick")
 def test_a_region_does_not_push_the_middle_of_a_motion_out_of_its_range(cart):
     """Where the region leaves room for less than the distance that the search would like."""

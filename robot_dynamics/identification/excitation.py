@@ -414,18 +414,22 @@ class _Design:
         ]
         return np.asarray(1.0 / np.sqrt(np.sum(np.square(shares), axis=0)))
 
+    def effort(self, motion: Any, limits: MotionLimits) -> Floats:
+        """(n,): effort over its limit, on a fine grid."""
+        tau = self.torques(*motion(_grid(motion)[0]))[1]
+        return np.asarray(np.abs(tau).max(axis=0) / limits.effort)
+
     def margins(self, motion: Any, limits: MotionLimits) -> Margins:
         """The margins with respect to these limits, on a fine grid."""
         time, _ = _grid(motion)
-        q, qd, qdd = motion(time)
-        effort = np.abs(self.torques(q, qd, qdd)[1]).max(axis=0) / limits.effort
-        room = self.room(q) - CLEARANCE
+        room = self.room(motion(time)[0]) - CLEARANCE
         smallest = room.min(axis=1).tolist()
         rooms = {str(region): x for region, x in zip(self.regions, smallest, strict=True)}
         close = time[room.argmin(axis=1)[room.min(axis=1) < 0.0]]
         return Margins(
-            limits.joints, self.own, *self.kinematic(motion, limits), effort, rooms, close
-        )
+            limits.joints, self.own, *self.kinematic(motion, limits),
+            self.effort(motion, limits), rooms, close,
+        )  # fmt: skip
 
 
 def _grid(motion: Any) -> tuple[Floats, float]:
@@ -554,9 +558,13 @@ def _largest_within_limits(design: _Design, shrunk: Callable[[float], M]) -> M |
     """
     share, close = 1.0, np.zeros(0)
     while share > SMALLEST:
-        motion = shrunk(share)
-        # check the times at which it was too close before, before the whole motion
-        if not close.size or (design.room(motion(close)[0]) >= CLEARANCE).all():
+        motion: M = shrunk(share)
+        joints = (*design.kinematic(motion, design.kept), design.effort(motion, design.kept))
+        # distances take longest: only of a motion that the joints can follow, and first at the
+        # times at which it was too close before
+        if all((each <= 1.0).all() for each in joints) and (
+            not close.size or (design.room(motion(close)[0]) >= CLEARANCE).all()
+        ):
             margins = design.margins(motion, design.kept)
             if not margins.faults():
                 return motion
