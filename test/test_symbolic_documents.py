@@ -200,8 +200,20 @@ def test_names_are_one_for_one_thing():
         ("m_L", "m_{L}"),
         ("l_cL", "l_{cL}"),
         ("shoulder_pan_joint", r"\mathit{shoulder\_pan\_joint}"),
+        # Greek letters are none with an index, nor are words
+        ("beta", r"\beta"),
+        ("mu1", r"\mu_{1}"),
+        ("rho_c", r"\rho_{c}"),
+        ("psi", r"\psi"),
+        ("mass", r"\mathit{mass}"),
+        ("m_tool", "m_{tool}"),
+        ("I_1zz", "I_{1zz}"),
+        ("m_0", "m_{0}"),
+        ("q1_0", "q_{1,0}"),
     ):
         assert names.symbol(name) == tex
+    assert "<mi>μ</mi>" in names.mathml(sympy.Symbol("mu"))
+    assert words("Contrôle Nº1 à Århus, Ξ") == r"Contrôle N\textsuperscript{o}1 à Århus, "
     assert words("50 % of a_b") == r"50 \% of a\_b"
     # a letter of the description that is called so keeps its name to itself
     taken = Names([q], [v], [sympy.Symbol("c1", real=True)])

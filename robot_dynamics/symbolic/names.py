@@ -24,10 +24,11 @@ _LETTERS = (
     "psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
 )
 GREEK = tuple(_LETTERS.split(" "))
+# the Greek letters come first: beta is no b with the index eta
 _PARTS = re.compile(
-    r"(?P<base>[A-Za-z]|"
+    r"(?P<base>"
     + "|".join(GREEK)
-    + r")(?P<below>\d*|[a-z]{1,3}\d*|_[A-Za-z]{1,3}\d*|_\d+)(?P<zero>_0)?"
+    + r"|[A-Za-z])(?P<below>_[A-Za-z0-9]+|\d*|[a-z]{1,2}\d*)(?P<zero>_0)?"
 )
 _ENTRY = re.compile(
     r"(?:b(?P<layer>\d+)_)?(?:D(?P<column>\d+)_|(?P<weight>g)_)?"
@@ -46,7 +47,10 @@ _WORDS = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "°": r"\ensuremath{^\circ}", "π": r"\ensuremath{\pi}", "–": "--", "…": r"\ldots{}",
     "²": r"\ensuremath{^2}", "·": r"\ensuremath{\cdot}",
+    "º": r"\textsuperscript{o}", "ª": r"\textsuperscript{a}",
 }  # fmt: skip
+_ACCENTED = "".join(map(chr, range(0xC0, 0x100))).translate(dict.fromkeys(map(ord, "×÷ÐðÞþ")))
+"""The letters of Latin-1 that LaTeX's fonts have"""
 
 AXES = "xyz"
 
@@ -192,7 +196,7 @@ def divided(name: str) -> tuple[str, str, str] | None:
 def words(text: str) -> str:
     """Text for LaTeX, with special characters escaped and those that its fonts lack removed."""
     escaped = "".join({**_SPECIAL, **_WORDS}.get(x, x) for x in text)
-    return "".join(x for x in escaped if x.isascii() or x in "äöüßéèáíóúñç")
+    return "".join(x for x in escaped if x.isascii() or x in _ACCENTED)
 
 
 def _decimal(number: sympy.Rational) -> str | None:
