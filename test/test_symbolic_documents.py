@@ -402,6 +402,7 @@ def test_a_closed_robots_steps_are_its_numbers():
     assert r"\mathit" not in written
     assert r"\paragraph{Jacobian with respect to $q_{r}$}" in written
     assert "$q_{r}$ = (qa1" in written
+    assert r"v = ($\dot{x}$, $\dot{y}$, $\dot{\theta}_{z}$)" in written
 
 
 def test_intermediates_have_letters_with_indices_and_superscripts():

@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from ..mechanism.shown import html_table, markdown_table, text_table
-from .names import GREEK, Names, divided, symbol, words
+from .names import GREEK, Names, divided, words
 
 WIDEST = 100
 """Largest number of characters in a line of text; a wider matrix is written entry by entry"""
@@ -95,7 +95,7 @@ class Document:
         several = len(self.sections) > 1
         for section in self.sections:
             if several or whole:
-                lines.append(rf"\paragraph{{{_tex_words(section.title)}}}")
+                lines.append(rf"\paragraph{{{_tex_words(section.title, self.names)}}}")
             lines += _tex_section(section, self.names)
         used = sorted(self.names.used)
         if used:
@@ -278,7 +278,7 @@ def _text_equation(equation: Equation, names: Names) -> Iterator[str]:
 
 def _tex_section(section: Section, names: Names) -> Iterator[str]:
     if section.words:
-        yield _tex_words(section.words)
+        yield _tex_words(section.words, names)
     if section.formula:
         # one formula on each line: together they would be wider than the page
         each = re.split(r",\s*\\quad\s+", section.formula.tex)
@@ -296,12 +296,14 @@ def _tex_section(section: Section, names: Names) -> Iterator[str]:
         yield "\\noindent " + ", ".join(f"${name} = 0$" for name in nothing) + "."
 
 
-def _tex_words(text: str) -> str:
-    """The text with indexed letters, and a single letter at its end, set as mathematics."""
+def _tex_words(text: str, names: Names) -> str:
+    """The text with indexed letters, their rates, and a single letter at its end, set as
+    mathematics."""
     found = ""
-    for piece in re.split(r"(\b[A-Za-z]+_[A-Za-z0-9]+\b|(?<= )[A-Za-z]$)", text):
+    for piece in re.split(r"(\b[A-Za-z]+(?:_[A-Za-z0-9]+)+\b|(?<= )[A-Za-z]$)", text):
         is_letter = len(piece) == 1 or "_" in piece
-        found += f"${symbol(piece)}$" if is_letter and divided(piece) else words(piece)
+        is_symbol = is_letter and divided(names.undotted(piece)[0])
+        found += f"${names.symbol(piece)}$" if is_symbol else words(piece)
     return found
 
 
