@@ -242,7 +242,7 @@ def test_an_unfinished_path_is_continued_only_where_that_is_nearer_than_the_last
 
     def share(chain, away):
         """How far one call gets, %."""
-        with pytest.raises(ClosureError, match="needs more steps than one call") as error:
+        with pytest.raises(ClosureError, match="another call for this state continues") as error:
             chain.forward_kinematics(np.add(chain.home.q_a, away))
         return float(re.search(r"ends after ([\d.]+) %", str(error.value))[1])
 

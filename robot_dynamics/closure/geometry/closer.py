@@ -133,8 +133,8 @@ class Closer:
             if not steps_left:
                 unfinished(stuck.q_r)
                 why = (
-                    "the rest of it needs more steps than one call takes; they are short near a "
-                    "singularity"
+                    "the rest of it needs more steps than one call takes, as they are short near a "
+                    "singularity; another call for this state continues from there"
                 )
             raise self.geometry.refusal(
                 f"closure: the loops don't close at {self.named(known)}: the path from the last "
