@@ -141,6 +141,19 @@ def test_a_sensor_that_lies_leaves_the_torques_at_rest_by_the_ramp(rrr):
         assert (world.split(world.later(0.2))[2][-20:] == 0.0).all()
 
 
+def test_a_start_that_failed_can_be_tried_again(rrr):
+    with Managed(
+        rrr, "gravity", {"sensed": True}, fault_joint="qp2", off_at=0.0, off=0.05, held=1
+    ) as world:
+        world.load("law")
+        assert not world.switch(["law"])
+        world.until(lambda: world.lines("qp2", "the controller is not activated"), "the line")
+        assert not world.lines("torques at rest")
+        assert world.states["law"] == "inactive"
+        assert not world.set(sensor_tolerance=1.0)
+        assert world.switch(["law"])
+
+
 def no_number_leaves_torques_at_rest(world, oracle, at):
     """Of a state from `at` on, while it moves; it is said once."""
     moving(world)
