@@ -196,8 +196,11 @@ def test_what_a_controller_wants_is_a_command(node, topic):
     node.node.destroy_publisher(out)
 
 
-def test_goals_of_a_controller_that_has_gone_are_given_up(node):
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_goals_of_a_controller_that_has_gone_are_given_up(node, comes_back):
     _, result, _ = sent(node)
     node.controller.server.destroy()
+    if comes_back:  # it knows nothing of the goal
+        node.controller = Controller(node)
     node.until(result.done, "the result")
     assert "is no longer available" in result.result().result.error_string

@@ -24,7 +24,7 @@ from ..errors import RobotDynamicsError
 from .feed_forward.refusal import RefusedError, Tally
 
 GONE = 20
-"""Number of consecutive checks without the controller's action server after which its goals are
+"""Number of consecutive checks without the action server that a goal was sent to after which it is
 aborted"""
 
 
@@ -45,10 +45,9 @@ class GoalForwarding:
         fill: Callable[[Any], None],
         tally: Tally,
     ):
-        self._action, self._fill, self._tally = action, fill, tally
+        self._node, self._action, self._fill, self._tally = node, action, fill, tally
         self._client = ActionClient(node, FollowJointTrajectory, action)
         self._goals: list[_Goal] = []
-        self._absent = 0
         self._server = ActionServer(
             node,
             FollowJointTrajectory,
@@ -60,13 +59,19 @@ class GoalForwarding:
         )
 
     def watch(self) -> None:
-        """Abort the goals of a controller that no longer exists; to be called periodically."""
+        """Abort the goals of a controller that no longer exists, even if it was started again; to
+        be called periodically."""
         self._goals = [goal for goal in self._goals if not goal.over]
-        here = not self._goals or self._client.server_is_ready()
-        self._absent = 0 if here else self._absent + 1
-        if self._absent >= GONE:
-            for goal in self._goals:
+        servers = self._servers() if self._goals else set()
+        for goal in self._goals:
+            goal.absent = 0 if goal.servers & servers else goal.absent + 1
+            if goal.absent >= GONE:
                 goal.give_up(f"the controller's action {self._action} is no longer available")
+
+    def _servers(self) -> set[bytes]:
+        """The action servers that exist now, by their publishers of the goals' status."""
+        found = self._node.get_publishers_info_by_topic(f"{self._action}/_action/status")
+        return {bytes(each.endpoint_gid) for each in found}
 
     def destroy(self) -> None:
         """Destroy the action server and the client."""
@@ -88,7 +93,7 @@ class GoalForwarding:
         return GoalResponse.ACCEPT
 
     def _on_accepted(self, handle: Any) -> None:
-        self._goals.append(_Goal(handle, self._client))
+        self._goals.append(_Goal(handle, self._client, self._servers()))
 
     def _on_cancel(self, handle: Any) -> CancelResponse:
         for goal in self._goals:
@@ -103,11 +108,18 @@ def _never(_handle: Any) -> Any:
 
 
 class _Goal:
-    """A goal of this action server and the corresponding goal of the controller's."""
+    """A goal of this action server and the corresponding goal of the controller's.
 
-    def __init__(self, handle: Any, client: ActionClient):
-        self.handle = handle
+    Args:
+        handle: the goal here.
+        client: sends the goal to the controller.
+        servers: those that exist now, one of which gets it.
+    """
+
+    def __init__(self, handle: Any, client: ActionClient, servers: set[bytes]):
+        self.handle, self.servers = handle, servers
         self.over = False
+        self.absent = 0
         self._there: Any = None
         self._cancelled = False
         sent = client.send_goal_async(handle.request, feedback_callback=self._on_feedback)
