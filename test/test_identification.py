@@ -19,7 +19,7 @@ from robot_dynamics.formulations.terms import RIGID
 from robot_dynamics.identification import Identification, Recording, Stream, identify
 from robot_dynamics.identification.bodies import is_possible, numbers
 from robot_dynamics.identification.files import save, summary
-from robot_dynamics.identification.fit import about_described_bodies, fit
+from robot_dynamics.identification.fit import about_described_bodies, fit, with_noise
 from robot_dynamics.identification.normal_equations import approached, reduce
 from robot_dynamics.identification.preparation import SATURATED, differences, prepare
 from robot_dynamics.identification.quality import _units
@@ -204,6 +204,21 @@ def test_units_of_the_description_are_its_standard_deviations(arm, truth):
     np.testing.assert_allclose(
         S.T @ found.prior.curvature(1.0)[:size, :size] @ S, np.eye(size), atol=1e-9
     )
+
+
+def test_of_fits_that_repeat_with_their_noise_the_one_with_the_smallest_residuals_is_taken(
+    arm, truth
+):
+    unknowns = Unknowns.of(arm)
+    prepared = prepare(recording(truth, 12.0, 100.0, noise=0.02), arm.joint_names, 10.0)
+    normal = reduce(unknowns, prepared)
+    right = fit(unknowns, normal)
+    near, far = (replace(right, x=right.x * by) for by in (1.1, 1.5))
+    for order in ((far, near, far, near, far), (near, far, near, far, near)):
+        solved = iter(order)
+        found = with_noise(unknowns, normal, lambda _, solved=solved: next(solved))
+        np.testing.assert_array_equal(found.x, near.x)
+        assert len([*solved]) == 2  # it ends when the first one repeats
 
 
 def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
