@@ -990,6 +990,7 @@ def spoiled(truth, **fields):
         ({"time": lambda s: 0 * s.time}, "no stretch"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_what_cannot_be_used_is_one_clear_line(arm, truth, fields, words):
     with pytest.raises(RobotDynamicsError, match=words) as caught:
         identify(arm, spoiled(truth, **fields))
