@@ -27,8 +27,11 @@ import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.identification import Recording
 from robot_dynamics.identification.watch import Watch
+from robot_dynamics.mechanism import Inertial
 from robot_dynamics.mechanism.dynamic_parameters import BODY, body_of
 from robot_dynamics.ros.feed_forward.parameter_table import markdown, rows
+from robot_dynamics.ros.feed_forward.payload import parsed, written
+from robot_dynamics.ros.feed_forward.refusal import RefusedError
 from robot_dynamics.ros.watch_node import WatchSettings
 
 PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.executables", "watch")
@@ -218,6 +221,41 @@ def test_a_payload_leaves_with_the_node_or_the_link_that_carries_it():
         watched.beside(*command_line())
         last(LINK)
         assert watched.stop() == 0
+
+
+NONE = "[[0, 0, 0], [0, 0, 0], [0, 0, 0]]"
+
+
+def heavy(mass: str, inertia: str = NONE) -> str:
+    return f'{{"a": {{"mass": {mass}, "center_of_mass": [0, 0, 0], "inertia": {inertia}}}}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[", "[]", "7", "null", '{"a": 1}', '{"a": {"mass": 1}}', "[" * 10**5,
+        heavy("-1"), heavy("NaN"), heavy("1e300"), heavy('"1"'), heavy("[1]"), heavy("9" * 5000),
+        heavy("1", "[[1, 0, 0], [0, 9, 0], [0, 0, 1]]"), heavy("1", "[1, 2]"),
+    ],
+)  # fmt: skip
+def test_texts_that_are_no_payloads_are_one_clear_line(text):
+    with pytest.raises(RefusedError) as caught:
+        parsed(text)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_payloads_are_read_as_they_were_written():
+    bodies = {
+        "a": Inertial(2.0, np.array([0.1, -0.2, 0.3]), np.diag([0.02, 0.03, 0.04])),
+        'b "\n': Inertial(1e-9, np.array([1.0, 1.0, 1.0]), np.zeros((3, 3))),
+    }
+    found = parsed(written(bodies))
+    assert [*found] == [*bodies]
+    for link, body in bodies.items():
+        assert found[link].mass == body.mass
+        np.testing.assert_array_equal(found[link].center_of_mass, body.center_of_mass)
+        np.testing.assert_array_equal(found[link].inertia, body.inertia)
 
 
 def test_a_robot_that_cannot_be_watched_is_not_taken_for_the_one_before():

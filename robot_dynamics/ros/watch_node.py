@@ -109,7 +109,8 @@ class WatchNode(Node):  # type: ignore[misc]
         try:
             self._begin(text, carried)
         except RobotDynamicsError as error:
-            self._unwatched = f"not watched: {one_line(error)}"
+            what = "not watched" if self._watch is None else "ignored"
+            self._unwatched = f"{what}: {one_line(error)}"
             self.get_logger().error(self._unwatched)
 
     def _begin(self, text: str, carried: str) -> None:
@@ -131,9 +132,10 @@ class WatchNode(Node):  # type: ignore[misc]
         names = {each.name for each in links}
         # as links of their own: what is estimated is the body that the description has
         taken = {mechanism.base, *names, *(each.joint.name for each in links)}
-        for each in names & set(bodies):  # the node removes others with their links
-            name = new_name("payload", taken)
-            links += (Link(name, each, Joint(name, "fixed"), bodies[each]),)
+        for each, body in bodies.items():
+            if each in names:  # the node removes others with their links
+                name = new_name("payload", taken)
+                links += (Link(name, each, Joint(name, "fixed"), body),)
         gravity = np.array(settings.gravity or mechanism.gravity)
         mechanism = replace(mechanism, links=links, gravity=gravity)
         link = settings.link or (moving[-1].name if moving else "")

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...description.check import inertia
 from ...description.fields import LARGEST
-from ...errors import listed, shown
+from ...errors import listed, one_line, shown
 from ...inputs import finite
 from ...mechanism import Inertial, Mechanism
-from ...mechanism.dynamic_parameters import BODY, body_of, numbers_of
 from ...mechanism.mechanism import inertia_matrix
+from ...scalar import Floats
 from .refusal import RefusedError
 
 
@@ -33,8 +33,16 @@ def read(message: Any) -> tuple[str, Inertial]:
         RefusedError: the body is impossible.
     """
     link, i = message.header.frame_id, message.inertia
-    mass, center = i.m, np.array([i.com.x, i.com.y, i.com.z])
     tensor = inertia_matrix(i.ixx, i.iyy, i.izz, i.ixy, i.ixz, i.iyz)
+    return link, _possible(link, i.m, np.array([i.com.x, i.com.y, i.com.z]), tensor)
+
+
+def _possible(link: str, mass: float, center: Floats, tensor: Floats) -> Inertial:
+    """The payload of a link, if it is possible.
+
+    Raises:
+        RefusedError: it is not.
+    """
     where = f"payload of {shown(link)}"
     if not np.isfinite([mass, *center, *tensor.flat]).all():
         raise RefusedError("not finite", f"{where}: found NaN or infinity, expected finite numbers")
@@ -45,13 +53,13 @@ def read(message: Any) -> tuple[str, Inertial]:
             f"{where}: found {largest:g}, expected at most {LARGEST:g}, as in a description",
         )
     if mass == 0:
-        return link, Inertial()
+        return Inertial()
     payload = Inertial(mass, center, tensor)
     if mass < 0:
         raise RefusedError("impossible body", f"{where}: mass: found {mass:g}, expected 0 or more")
     for complaint in inertia(payload, where):
         raise RefusedError("impossible body", str(complaint))
-    return link, payload
+    return payload
 
 
 def check_link(link: str, mechanism: Mechanism) -> None:
@@ -69,25 +77,34 @@ def check_link(link: str, mechanism: Mechanism) -> None:
 
 
 def written(payloads: Mapping[str, Inertial]) -> str:
-    """Payloads by link as JSON, each with its ten parameters, about its link's origin."""
-    found = {
-        link: dict(zip(BODY, numbers_of(body).tolist(), strict=True))
-        for link, body in payloads.items()
+    """Payloads by link as JSON, each with its mass in kg, its centre of mass in m in the link's
+    frame, and its inertia in kg·m² about that on the link's axes."""
+    return json.dumps({link: _fields(body) for link, body in payloads.items()})
+
+
+def _fields(body: Inertial) -> dict[str, Any]:
+    return {
+        "mass": float(body.mass),
+        "center_of_mass": body.center_of_mass.tolist(),
+        "inertia": body.inertia.tolist(),
     }
-    return json.dumps(found)
 
 
 def parsed(text: str) -> dict[str, Inertial]:
     """The payloads by link in such a text.
 
     Raises:
-        RefusedError: it is none.
+        RefusedError: it is none, or contains an impossible body.
     """
     try:
-        found = json.loads(text)
-        return {
-            link: body_of(finite(link, [each[name] for name in BODY], len(BODY)))
-            for link, each in found.items()
+        found = {
+            link: (
+                float(finite("mass", each["mass"])),
+                finite("center_of_mass", each["center_of_mass"], 3),
+                finite("inertia", each["inertia"], 3, 3),
+            )
+            for link, each in json.loads(text).items()
         }
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise RefusedError("not readable", f"no payloads: {error!r}") from None
+        raise RefusedError("not readable", f"no payloads: {one_line(error)}") from None
+    return {link: _possible(link, *each) for link, each in found.items()}
