@@ -134,7 +134,8 @@ class Closer:
                 unfinished(stuck.q_r)
                 why = (
                     "the rest of it needs more steps than one call takes, as they are short near a "
-                    "singularity; another call for this state continues from there"
+                    "singularity; another call for this state continues from there, unless the "
+                    "state is beyond it"
                 )
             raise self.geometry.refusal(
                 f"closure: the loops don't close at {self.named(known)}: the path from the last "
