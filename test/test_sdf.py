@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from robots import RELATIVE_TO_PINOCCHIO, pin, relative
@@ -179,6 +181,19 @@ def test_a_link_that_two_joints_carry_closes_a_loop(tmp_path):
 
     power = (energy(h) - energy(-h)) / (2 * h)
     assert dynamics(q, qd, qdd) @ qd == pytest.approx(power, rel=1e-6)
+
+
+def test_a_joint_that_closes_a_loop_may_stand_anywhere_and_axes_are_z_unless_said():
+    start, end = (FOUR_BAR.index(f'  <joint name="{name}"') for name in ("pivot", "pin"))
+    pivot = FOUR_BAR[start:end]
+    text = FOUR_BAR.replace(pivot, "").replace("</model>", f"{pivot}</model>")
+    text = text.replace("<axis><xyz>0 0 1</xyz></axis>", "<axis/>")
+    state = [0.1], [0.7], [-0.4]
+    found, expected = (
+        rd.InverseDynamics(replace(rd.load(each), actuated=("motor",)))(*state)
+        for each in (text, FOUR_BAR)
+    )
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_mimic_follows_with_its_reference():
