@@ -13,12 +13,13 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from robots import CONFIG, random_urdf
 
 import robot_dynamics as rd
-from robot_dynamics.app.cli import main
+from robot_dynamics.app.cli import cli, main
 from robot_dynamics.app.command import Progress
 from robot_dynamics.app.commands import COMMANDS
 from robot_dynamics.app.compare import constant_acceleration, within_reach
@@ -248,6 +249,15 @@ def test_an_option_without_its_value_does_not_take_the_next_options_name(capsys)
         main(["export", POLAR, "--out", "--json"])
     assert stop.value.code == 2
     assert "'--out' requires an argument" in capsys.readouterr().err
+
+
+def test_every_option_has_a_help_text():
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        options = [each for each in command.params if isinstance(each, click.Option)]
+        assert options
+        assert [each.opts for each in options if not each.help] == [], name
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -530,7 +540,7 @@ def test_the_help_of_completion_has_a_line_for_each_shell(capsys):
     ("command", "shown", "not_shown"),
     [
         ("excite", r"--seed N +Seed of the search\. +\[default: 0\]", "harmonics N.*default: None"),
-        ("excite", r"--duration S +\[default: 20\.0\]", "--duration S +The"),
+        ("excite", r"--duration S +Duration.* +\[default: 20\.0\]", "duration S +The"),
         ("linearize", r"--friction-smoothing RATE", r"\[default: 0\.0\]"),
         ("identify", r"--validate RECORDING\.\.\.", "--strict +TEXT"),
         ("demo", r"--output DIR", "--output PATH"),

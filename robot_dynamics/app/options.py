@@ -45,7 +45,7 @@ def flag(name: str, help: str) -> Decorator:
 
 
 def number(
-    name: str, metavar: str, help: str | None = None, *, show_default: bool = True, **more: Any
+    name: str, metavar: str, help: str, *, show_default: bool = True, **more: Any
 ) -> Decorator:
     """An option that takes a number; `more` are arguments of `click.option`."""
     more = {"type": float, **more}
@@ -58,7 +58,11 @@ def several(name: str, metavar: str, help: str, **more: Any) -> Decorator:
 
 
 rotors_option = click.option(
-    "--rotors", type=click.Choice(ROTOR_MODELS), default="full", show_default=True
+    "--rotors",
+    type=click.Choice(ROTOR_MODELS),
+    default="full",
+    show_default=True,
+    help="Model of the motors' rotors: full motion, reflected inertia, or none.",
 )
 terms_option = several(
     "--terms",
@@ -97,7 +101,7 @@ def gathered(argument: str, *options: Decorator, **parsers: Parser) -> Decorator
 def model(
     default: str = "newton_euler",
     formulations: Sequence[str] = tuple(FORMULATIONS),
-    help: str | None = None,
+    help: str = "Formulation of inverse dynamics.",
 ) -> Decorator:
     """FILE, and as one dictionary `model` the arguments of `InverseDynamics`: --formulation,
     --rotors and --terms.
@@ -231,7 +235,7 @@ def _reading(cutoff: str, *own: Decorator, **parsers: Parser) -> Decorator:
             "Rename a joint, or a prefix that several share, from OLD as recorded to NEW as "
             "described.",
         ),
-        number("--cutoff", "HZ", f"Cutoff frequency of the filter {cutoff}."),
+        number("--cutoff", "HZ", f"Cut-off frequency of the filter {cutoff}."),
         **parsers,
         topic=None,
         rename=pairs,

@@ -20,9 +20,9 @@ LONGEST = 100_000
 """Number of steps above which a motion probably has a wrong unit"""
 
 
-def _start(name: str, default: str) -> Callable[..., Any]:
-    when = f"Initial value, one number per joint (default: {default} each); qdd stays constant."
-    return several(f"--{name}", "X...", when)
+def _start(name: str, unit: str, default: str, when: str = " at the start") -> Callable[..., Any]:
+    what = f"One number per joint ({unit}){when}; default: {default}."
+    return several(f"--{name}", "X...", what)
 
 
 @click.command(
@@ -35,12 +35,12 @@ def _start(name: str, default: str) -> Callable[..., Any]:
     ],
 )
 @description
-@_start("q", "0, or home")
-@_start("qd", "1")
-@_start("qdd", "5")
-@number("--duration", "S", default=0.2)
-@number("--step", "S", default=0.01)
-@path("--picture", "FILE", "Draw the torques into this file as well.")
+@_start("q", "rad or m", "the description's home, or 0")
+@_start("qd", "rad/s or m/s", "1")
+@_start("qdd", "rad/s² or m/s²", "5", ", constant")
+@number("--duration", "S", "Duration of the motion.", default=0.2)
+@number("--step", "S", "Time between two states of the motion.", default=0.01)
+@path("--picture", "FILE", "Also draw the torques into this file.")
 @path("--page", "PAGE.html", "Write a page that animates the robot along the motion.")
 def command(
     file: str,
@@ -54,8 +54,8 @@ def command(
 ) -> Output:
     """Compare formulations and rotor models along one motion.
 
-    The page of --page animates the robot along the motion, and plots the torques by term, by
-    formulation and by rotor model.
+    The page that --page writes animates the robot along the motion, and plots the torques by term,
+    by formulation and by rotor model.
     """
     from ...description import load
     from .. import gears as by_gear

@@ -19,7 +19,7 @@ from ..options import path
     examples=["demo polar", "demo rrr --output pictures/", "demo controller"],
 )
 @click.argument("robot", type=click.Choice((*DEMOS, CONTROLLER)), metavar="ROBOT")
-@path("--output", "DIR", "Folder for the picture and the page (default: this one).")
+@path("--output", "DIR", "Folder for the picture and the page (default: the current one).")
 def command(robot: str, output: str | None) -> Output:
     """Track a motion in simulation, with and without feed-forward.
 

@@ -52,9 +52,16 @@ OUTPUT = record(
     "energies: Euler–Lagrange equations from K and P, of a robot or from a file.",
 )
 @flag("--steps", "Show every step: definition, formula, value.")
-@click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Format of the equations.",
+)
 @flag("--latex", "The same as --format latex.")
-@flag("--document", "A complete LaTeX file, with the parameters and their values.")
+@flag("--document", "Write a complete LaTeX file, with the parameters and their values.")
 @click.option("--out", metavar="FILE", help="Write to this file instead of printing.")
 @click.option(
     "--parameters",

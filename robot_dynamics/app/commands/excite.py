@@ -66,7 +66,7 @@ OUTPUT = record(
 )
 @click.argument("file", metavar="DESCRIPTION", type=click.Path())
 @path("--out", "FILE", "File to write the motion to (.yaml).", required=True)
-@number("--duration", "S", default=20.0)
+@number("--duration", "S", "Duration of the motion.", default=20.0)
 @path(
     "--limits",
     "FILE",

@@ -46,7 +46,13 @@ OUTPUT = record(
     help="A C header and source, an ament_cmake package with a ros2_control controller, or an FMU "
     "(FMI 3.0; needs FMPy, the extra fmu).",
 )
-@click.option("--lang", type=click.Choice(["c"]), default="c", show_default=True)
+@click.option(
+    "--lang",
+    type=click.Choice(["c"]),
+    default="c",
+    show_default=True,
+    help="Language of the code.",
+)
 @path("--out", "DIR", "Output folder.", required=True)
 @click.option("--prefix", metavar="NAME", help="Prefix of all names (default: the robot's name).")
 @several(

@@ -75,7 +75,7 @@ NOT_BETTER = 3
 @number(
     "--workers",
     "N",
-    "Number of processes of this machine that share the recordings (default: one).",
+    "Number of processes on this machine that share the recordings (default: one).",
     type=int,
 )
 @click.option(

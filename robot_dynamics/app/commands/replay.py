@@ -35,7 +35,7 @@ OUTPUT = record(
 @click.argument("recording", metavar="RECORDING", type=click.Path())
 @recordings
 @motor_efforts
-@path("--out", "DIR", "Output folder (default: here).", default=".")
+@path("--out", "DIR", "Output folder (default: the current one).", default=".")
 def command(
     files: Sequence[str],
     recording: str,

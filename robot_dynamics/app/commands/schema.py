@@ -22,10 +22,10 @@ OUTPUT = Kind({"type": "object"})
 def command(ctx: click.Context, what: str) -> Output:
     """Print the JSON Schema of descriptions or a command's output.
 
-    With `description` it is that of descriptions, with the name of a command that of its --json
+    `description` prints the schema of descriptions, the name of a command that of its --json
     output.
 
-    An editor with YAML's language server checks and completes a robot.yaml that begins with
+    An editor with the YAML language server checks and completes a robot.yaml that begins with
 
     \b
     # yaml-language-server: $schema=robot.schema.json
