@@ -148,8 +148,8 @@ def test_the_nearest_possible_body_is_possible_and_no_other_is_nearer(seed):
 def test_what_breaks_which_condition_is_said_link_by_link_with_the_nearest_body(checked):
     content = arm(inertia={"ixx": 0.01, "iyy": 0.01, "izz": 0.04})
     _, found = checked(content, "--json")
-    assert found["links"]["l1"]["broken"] == []
-    (words,) = found["links"]["l2"]["broken"]
+    assert found["links"]["l1"]["violated"] == []
+    (words,) = found["links"]["l2"]["violated"]
     assert "triangle inequality" in words
     nearest = tensor_matrix(found["links"]["l2"]["nearest_inertia"])
     np.testing.assert_allclose(nearest, np.diag([0.02, 0.02, 0.04]), atol=1e-12)

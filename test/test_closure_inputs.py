@@ -530,7 +530,7 @@ def test_check_tells_what_holds_a_robot_together():
     found = report(str(CONFIG / "rrr.yaml")).result["closure"]
     assert found["degrees_of_freedom"] == 3
     assert "C3: z" in found["redundant_rows"]
-    assert found["miss_at_home"] < 1e-9
+    assert found["error_at_home"] < 1e-9
     assert 1 < found["condition_at_home"] < 10
 
 

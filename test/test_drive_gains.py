@@ -359,7 +359,7 @@ def test_the_command_takes_coupled_motors_and_says_how_to_do_so_again(coupled, t
     for options in (["--drive-gains", loaded, "--load", load], again):
         assert main([*command, *options, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
-        errors.append(found["errors"]["unseen"]["identified"])
+        errors.append(found["errors"]["held_out"]["identified"])
     assert max(errors[0]) < 0.05
     assert errors[1] == pytest.approx(errors[0], rel=0.02)
 
@@ -375,7 +375,7 @@ def test_the_command_finds_gains_and_identifies_with_them(tmp_path, capsys):
     for name, gain in zip(ARM.joint_names, GAINS, strict=True):
         each = told["drive_gains"][name]
         assert abs(each["gain"] - gain) < 4 * each["standard_deviation"]
-    assert max(told["errors"]["unseen"]["identified"]) < 0.2
+    assert max(told["errors"]["held_out"]["identified"]) < 0.2
     for wrong in (LINK, f"{LINK}:6,0", f"{LINK}:x,0,0,0", f"{LINK}:-1,0,0,0"):
         assert main([*command, *gains, wrong]) == 1
         assert "load" in capsys.readouterr().err

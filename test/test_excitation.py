@@ -406,7 +406,7 @@ def test_the_command_writes_what_identify_and_the_source_read(cart, tmp_path, ca
     np.testing.assert_array_equal(plain["points"][7]["positions"], waypoints.q[7])
     # the table is a recording of the described robot, so identification finds that robot
     found = rd.identify(str(cart), result["files"]["table"])
-    assert found.excitation.told > 0.9 * found.excitation.identifiable
+    assert found.excitation.determined > 0.9 * found.excitation.identifiable
     motion = np.random.default_rng(0).uniform(-1, 1, (3, 50, 2))
     tau = rd.InverseDynamics(rd.load(str(cart)), backend="python")(*motion)
     again = rd.InverseDynamics(found.mechanism, backend="python")(*motion)

@@ -333,6 +333,6 @@ def test_the_command_prints_the_smallest_distances(arm, tmp_path, capsys, quick)
     assert "1 more are farther apart" in text
     assert cli.main(["excite", str(arm), *options, "--no-collisions"]) == 1
     assert cli.main(["excite", str(arm), *options, "--json"]) == 0
-    rooms = json.loads(capsys.readouterr().out)["rooms"]
+    rooms = json.loads(capsys.readouterr().out)["clearances"]
     assert len(rooms) == 6
     assert min(rooms.values()) >= 0.0

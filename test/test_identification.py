@@ -876,7 +876,7 @@ def test_what_the_data_cannot_tell_stays_as_described(arm, truth):
     deviations = dict(zip(result.parameter_names, np.sqrt(np.diag(result.covariance)), strict=True))
     assert deviations["upper.mass"] > 0.5  # and it is said
     assert deviations["hand.mx"] < 0.05
-    assert result.excitation.told < result.excitation.identifiable
+    assert result.excitation.determined < result.excitation.identifiable
 
 
 def test_one_moving_joint_says_what_it_can(arm, truth):

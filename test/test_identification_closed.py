@@ -200,8 +200,8 @@ def test_the_command_takes_a_robot_with_loops(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["kept"] == "nothing"
     assert told["joints"] == ["qa1", "qa2"]
-    assert max(told["errors"]["unseen"]["identified"]) < 1.2 * NOISE
-    assert min(told["errors"]["unseen"]["described"]) > 0.5
+    assert max(told["errors"]["held_out"]["identified"]) < 1.2 * NOISE
+    assert min(told["errors"]["held_out"]["described"]) > 0.5
     assert max(told["errors"]["fitted"]["identified"]) < 1.2 * NOISE
     assert json.loads((out / "report.json").read_text())["errors"] == told["errors"]
     assert len(told["unexplained"]) == 2

@@ -898,8 +898,8 @@ def test_everything_is_written_and_loads(identified, truth):
     loaded = InverseDynamics(rd.load(identified / "identified.yaml", strict=True))
     assert loaded.joint_names == ("a", "b", "c")
     assert (identified / "description.urdf").read_text() == ARM
-    assert max(report["errors"]["unseen"]["identified"]) < 0.1
-    missed = report["errors"]["unseen"]["identified_unfiltered_rms"]
+    assert max(report["errors"]["held_out"]["identified"]) < 0.1
+    missed = report["errors"]["held_out"]["identified_unfiltered_rms"]
     np.testing.assert_allclose(report["unexplained"], missed, rtol=0.2)
     assert (identified / "report.html").read_text().count("95 % band of unfiltered efforts") == 3
     rng = np.random.default_rng(0)
@@ -951,7 +951,7 @@ def test_a_tree_in_yaml_is_written_as_one(tmp_path, capsys):
     assert np.mean(after) < 0.5 * np.mean(before)
     assert 'href="robot.html"' in (tmp_path / "replay.html").read_text()
     assert '"motion":{"name":"a.csv"' in (tmp_path / "robot.html").read_text()
-    assert np.mean(said["errors"]["unseen"]["identified"]) < 0.1
+    assert np.mean(said["errors"]["held_out"]["identified"]) < 0.1
 
 
 def _ticking(seed=0, rate=500.0, lost=0.02, tick=0.0035):

@@ -79,7 +79,7 @@ def test_what_is_written_is_what_was_judged(robot, tmp_path, capsys):
     assert main([*command, *options, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert json.loads((tmp_path / "report.json").read_text())["errors"] == said["errors"]
-    assert np.mean(said["errors"]["unseen"]["identified"]) < 0.15
+    assert np.mean(said["errors"]["held_out"]["identified"]) < 0.15
     loaded = rd.load(tmp_path / "identified.yaml")
     assert loaded.joint_names == tuple(said["joints"])
     both = [str(urdf(robot)), str(tmp_path / "identified.yaml")]

@@ -66,7 +66,7 @@ def said(described: Mechanism, log: Recording) -> tuple[Zero, ...]:
 
 def test_zeros_that_are_right_are_not_doubted(described, right):
     assert doubtful(right.zeros) == []
-    assert [each.told for each in right.zeros] == [k in (*TOLD, 4) for k in range(6)]
+    assert [each.determined for each in right.zeros] == [k in (*TOLD, 4) for k in range(6)]
     assert not any("zero" in words for words in right.warnings)
     for each in right.zeros[1:4]:
         assert abs(each.offset) < 3.5 * each.deviation < 3.5 * np.radians(0.3)
@@ -116,7 +116,7 @@ def test_what_nobody_can_tell_is_not_said(described, log, joint):
     name = described.joint_names[joint]
     found = said(described, log.shifted({name: np.radians(10.0)}))
     assert doubtful(found) == []
-    assert not found[joint].told
+    assert not found[joint].determined
 
 
 def test_the_offset_that_is_named_mends_the_model(described, log, right):
@@ -218,7 +218,7 @@ def test_a_zero_is_in_doubt_if_it_is_large_and_sure(described, offset, deviation
     system = SimpleNamespace(offset=offsets, deviation=deviations, held_out=held_out)
     found = [*_judged(system, unknowns)]
     assert [each.doubtful for each in found] == [False, False, is_so, False, False, False]
-    assert found[2].told is told
+    assert found[2].determined is told
     if is_so:
         assert found[2].less == pytest.approx(0.5)
     worse = SimpleNamespace(
@@ -293,7 +293,7 @@ def test_the_command_says_it_in_json_and_in_the_report(described, log, tmp_path,
     told = json.loads(capsys.readouterr().out)["zeros"]
     assert [each["joint"] for each in told if each["doubtful"]] == ["joint4"]
     assert told[3]["offset"] == pytest.approx(-OFF, rel=0.2)
-    assert told[3]["misses_less"] > 0.01
+    assert told[3]["error_reduction"] > 0.01
     assert told[0]["offset"] is None
     assert told[0]["deviation"] is None
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

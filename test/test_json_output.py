@@ -100,10 +100,10 @@ links:
 """
     )
     links = told(capsys, "check", str(file))["links"]
-    assert {name: bool(each["broken"]) for name, each in links.items()} == {
+    assert {name: bool(each["violated"]) for name, each in links.items()} == {
         name: "nearest_inertia" in each for name, each in links.items()
     }
-    assert [name for name, each in links.items() if each["broken"]] == ["broken"]
+    assert [name for name, each in links.items() if each["violated"]] == ["broken"]
 
 
 def test_joints_are_names_in_every_command():

@@ -373,10 +373,13 @@ def _head(result: Result) -> list[str]:
         (percent(before), "torque error of the description"),
     ]
     if isinstance(result, Identification):
-        told = result.excitation
+        excitation = result.excitation
         facts += [
-            (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
-            (f"{told.condition:.3g}", "condition number of the regressor"),
+            (
+                f"{excitation.determined:.0f} of {excitation.identifiable}",
+                "parameters determined by the motion",
+            ),
+            (f"{excitation.condition:.3g}", "condition number of the regressor"),
         ]
     return [
         f"<h1>{escape(result.mechanism.name)}</h1>",
@@ -428,7 +431,7 @@ def _zeros(result: Identification) -> list[str]:
         return []
     rows = [["joint", "added to its positions", "standard deviation", ""]]
     for each in result.zeros:
-        if not each.told:
+        if not each.determined:
             rows.append([each.joint, "not determined", "", ""])
             continue
         offset, deviation, unit = each.shown

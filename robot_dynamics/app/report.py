@@ -58,7 +58,7 @@ _BODY = record(
     principal_moments=_VECTOR("kg m²").of(
         lambda link: np.linalg.eigvalsh(np.asarray(link.inertial.inertia, dtype=float))
     ),
-    broken=TEXT.listed("physical conditions that it violates").of(
+    violated=TEXT.listed("physical conditions that it violates").of(
         lambda link: body(link.inertial, link.name)
     ),
     nearest_inertia=TENSOR("of the nearest physically consistent body")
@@ -92,7 +92,7 @@ _CLOSURE = record(
     redundant_rows=TEXT.listed().of(
         lambda closer: [closer.geometry.rows[i] for i in closer.mobility.left_out]
     ),
-    miss_at_home=NULLABLE.of(lambda closer: np.abs(closer.mobility.miss).max(initial=0.0)),
+    error_at_home=NULLABLE.of(lambda closer: np.abs(closer.mobility.miss).max(initial=0.0)),
     condition_at_home=NULLABLE.of("home.condition"),
 )
 _SURVEY = record(
@@ -250,8 +250,8 @@ def text(result: dict[str, Any]) -> str:
     if links:
         lines += ["links:", *_links(links)]
     for name, link in links.items():
-        lines += [f"  impossible: {words}" for words in link["broken"]]
-        if link["broken"]:
+        lines += [f"  impossible: {words}" for words in link["violated"]]
+        if link["violated"]:
             nearest = ", ".join(f"{key}: {x:.6g}" for key, x in link["nearest_inertia"].items())
             lines.append(f"    nearest possible body of {name}: inertia: {{{nearest}}}")
     if result["rotors"]:
@@ -265,7 +265,7 @@ def text(result: dict[str, Any]) -> str:
         lines += [
             f"loops: {listed(result['loops'])}",
             f"redundant constraint rows left out: {listed(at_home['redundant_rows'])}",
-            f"closure error at home {at_home['miss_at_home']:.2g}, condition number "
+            f"closure error at home {at_home['error_at_home']:.2g}, condition number "
             f"{at_home['condition_at_home']:.3g}",
             f"assembly modes for these motor positions: {len(result['assembly_modes'])}",
             *modes_table(result["assembly_modes"]),

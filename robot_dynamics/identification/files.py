@@ -277,10 +277,10 @@ _DOUBT = record(
 _ZERO = record(
     joint=TEXT,
     offset=NULLABLE("rad or m, to be added to its positions; null: not determined").of(
-        lambda zero: zero.offset if zero.told else None
+        lambda zero: zero.offset if zero.determined else None
     ),
-    deviation=NULLABLE.of(lambda zero: zero.deviation if zero.told else None),
-    misses_less=NUMBER("fraction by which it reduces held-out errors").of("less"),
+    deviation=NULLABLE.of(lambda zero: zero.deviation if zero.determined else None),
+    error_reduction=NUMBER("fraction by which it reduces held-out errors").of("less"),
     doubtful=FLAG("its encoder zero may be wrong"),
 )
 _CONTACT = record(
@@ -294,7 +294,7 @@ _CONTACT = record(
 _EXCITATION = record(
     condition_number=NULLABLE.of("condition"),
     identifiable=COUNT,
-    told_by_the_data=NULLABLE.of("told"),
+    determined=NULLABLE,
 )
 
 
@@ -313,7 +313,7 @@ def _parameters(result: Result) -> dict[str, dict[str, float]]:
 SUMMARY = record(
     robot=ROBOT.of("mechanism.name"),
     joints=JOINTS.of("errors.joints"),
-    errors=record(unseen=_ERRORS.of("errors"), fitted=_ERRORS).of(lambda result: result),
+    errors=record(held_out=_ERRORS.of("errors"), fitted=_ERRORS).of(lambda result: result),
     parameters=_PARAMETER.by_name().of(_parameters),
     kept=TEXT("from the description, as it predicts better: nothing, bodies, everything"),
     unexplained=NULLABLE.listed(

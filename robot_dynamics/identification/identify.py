@@ -63,7 +63,7 @@ from .quality import (
     lost,
     many_turns,
     other_unit,
-    untold,
+    undetermined,
 )
 from .read import Source, as_list, name_of
 from .recording import Floats
@@ -237,7 +237,7 @@ def _identified(run: _Run[F, I]) -> I:
         *contacts.words(outcome.contacts),
         *run.passes.left_out(),
         *told.values(),
-        *more.untold,
+        *more.undetermined,
         *large(outcome.errors, [*explained, *told], outcome.usual),
     ]
     if kept == "nothing":
@@ -273,7 +273,7 @@ class _More:
     """Further fields of the result"""
     suspect: Sequence[str] = ()
     """Warnings of what looks wrong"""
-    untold: Sequence[str] = ()
+    undetermined: Sequence[str] = ()
     """Warnings of what the data do not determine"""
     notes: Sequence[str] = ()
 
@@ -643,19 +643,21 @@ class _OpenRun(_Run[Fit, Identification]):
         self, found: Fit, kept: Kept, mixture: Mixed | Mounting | None, sound: bool, /
     ) -> _More:
         off = self._zeros(found) if kept == "nothing" and sound else ()
-        told = excitation(found)
+        excited = excitation(found)
         lowest, highest = self._ends
         words: list[str] = []
         if kept != "everything":
             words = [*zero_words(off, self.work.position_offset), *driving(found)]
         fields = {
-            "excitation": told,
+            "excitation": excited,
             "zeros": off,
             "mixed": mixture if isinstance(mixture, Mixed) else None,
             "mounting": mixture if isinstance(mixture, Mounting) else None,
         }
         notes = smoothing_words(found) if kept != "everything" else ()
-        return _More(fields, words, [*untold(told, self.joints, highest - lowest)], [*notes])
+        return _More(
+            fields, words, [*undetermined(excited, self.joints, highest - lowest)], [*notes]
+        )
 
     def _zeros(self, found: Fit) -> tuple[Zero, ...]:
         """What some of the recordings say about the joints' zeros; which ones are used does not

@@ -51,7 +51,7 @@ class Excitation:
 
     identifiable: int
     """Number of identifiable combinations of parameters"""
-    told: float
+    determined: float
     """Number of these that the motion determines; the others are given by the description"""
     condition: float
     """Condition number of the regressor, with the parameters in units of their prior standard
@@ -70,11 +70,11 @@ def excitation(fit: Fit) -> Excitation:
     possible = scale.T @ possible @ scale
     values, vectors = np.linalg.eigh(possible)
     basis = vectors[:, values > RANK * values[-1]]
-    told = np.linalg.eigvalsh(basis.T @ seen @ basis)
-    told = np.maximum(told, 0.0)
-    weakest = told[0] if len(told) else 0.0
-    condition = float(np.sqrt(told[-1] / weakest)) if weakest > 0 else float("inf")
-    return Excitation(basis.shape[1], float((told / (told + 1.0)).sum()), condition)
+    information = np.linalg.eigvalsh(basis.T @ seen @ basis)
+    information = np.maximum(information, 0.0)
+    weakest = information[0] if len(information) else 0.0
+    condition = float(np.sqrt(information[-1] / weakest)) if weakest > 0 else float("inf")
+    return Excitation(basis.shape[1], float((information / (information + 1.0)).sum()), condition)
 
 
 def _units(fit: Fit) -> Floats:
@@ -287,11 +287,11 @@ def _at_motors(unknowns: Unknowns, factor: float) -> str:
     return f" (if they are the motors' torques: --effort-scale {scales})"
 
 
-def untold(told: Excitation, joints: Sequence[str], moved: Floats) -> Iterator[str]:
+def undetermined(excited: Excitation, joints: Sequence[str], moved: Floats) -> Iterator[str]:
     """Warnings of what the motion does not determine, one line each.
 
     Args:
-        told: how well the motion excites the parameters.
+        excited: how well the motion excites the parameters.
         joints: (n,) names.
         moved: (n,), the range of each joint's motion, rad or m.
     """
@@ -301,11 +301,11 @@ def untold(told: Excitation, joints: Sequence[str], moved: Floats) -> Iterator[s
                 f"{joint} moved by only {way:.2g}: its friction and inertia are "
                 "hardly identifiable; record it moving through more of its range"
             )
-    if told.identifiable and told.told < ENOUGH * told.identifiable:
+    if excited.identifiable and excited.determined < ENOUGH * excited.identifiable:
         yield (
-            f"The motion determines {told.told:.0f} of {told.identifiable} identifiable "
-            "parameters; the rest stay near the description: record longer, with all joints "
-            "moving at once, faster, and in more varied poses"
+            f"The motion determines {excited.determined:.0f} of {excited.identifiable} "
+            "identifiable parameters; the rest stay near the description: record longer, with all "
+            "joints moving at once, faster, and in more varied poses"
         )
 
 

@@ -57,7 +57,7 @@ MEAN = 1e-3
 """Prior standard deviation of √n times the mean k of n drives"""
 WIDEST = 0.5
 """rad or m: prior standard deviation of an offset"""
-TOLD = math.radians(5.0)
+DETERMINED = math.radians(5.0)
 """rad or m: an offset with a larger standard deviation is not determined by the recordings"""
 SIGNIFICANT = 5.0
 """Ratio of an offset to its standard deviation, beyond which a zero may be in doubt"""
@@ -94,9 +94,9 @@ class Zero:
     """Whether the zero is in doubt"""
 
     @property
-    def told(self) -> bool:
+    def determined(self) -> bool:
         """Whether the recordings determine the offset; otherwise it is mostly a guess."""
-        return self.deviation < TOLD
+        return self.deviation < DETERMINED
 
     @property
     def shown(self) -> tuple[float, float, str]:
@@ -254,11 +254,12 @@ def zeros(found: Fit, sums: Callable[[Linearised], ZeroEquations | None]) -> tup
             return ()
         system = _System(at, prior, total)
         offset, deviation = system.offset, system.deviation
-        told = deviation < TOLD
+        determined = deviation < DETERMINED
         done = np.abs(offset - before) <= SAME * deviation
-        if (done | ~told).all() or (k == 0 and not (told & (system.times > AGAIN)).any()):
+        far = determined & (system.times > AGAIN)
+        if (done | ~determined).all() or (k == 0 and not far.any()):
             break
-        before, at = offset, system.linearised(at, told)
+        before, at = offset, system.linearised(at, determined)
     return tuple(_judged(system, unknowns))
 
 
@@ -267,7 +268,7 @@ def _judged(system: _System, unknowns: Unknowns) -> Iterator[Zero]:
         offset, deviation = float(system.offset[j]), float(system.deviation[j])
         turns = unknowns.mechanism.joint(joint).turns
         zero = Zero(joint, turns, joint == unknowns.joints[0], offset, deviation)
-        if zero.told and abs(offset) > max(LEAST, SIGNIFICANT * deviation):
+        if zero.determined and abs(offset) > max(LEAST, SIGNIFICANT * deviation):
             with_it, without = system.held_out(None), system.held_out(j)
             less = 1.0 - math.sqrt(with_it.sum() / without.sum())
             zero = replace(zero, less=less, doubtful=better(without - with_it))
@@ -326,15 +327,15 @@ class _System:
         variance = np.diag(inverted(self._normal(whole)))[self._offsets]
         self.deviation = np.sqrt(np.maximum(variance, 0.0))
 
-    def linearised(self, at: Linearised, told: NDArray[np.bool_]) -> Linearised:
+    def linearised(self, at: Linearised, determined: NDArray[np.bool_]) -> Linearised:
         """The solution without the offsets that are not determined, as the point of linearisation.
 
         Args:
             at: the present point.
-            told: (n,), whether each offset is determined.
+            determined: (n,), whether each offset is determined.
         """
-        n = len(told)
-        x = self._solved(self._parts.sum(axis=0), np.delete(self._all, self._offsets[~told]))
+        n = len(determined)
+        x = self._solved(self._parts.sum(axis=0), np.delete(self._all, self._offsets[~determined]))
         return replace(at, x=at.basis @ x[: -2 * n], gains=x[-2 * n : -n], offsets=x[-n:])
 
     @property

@@ -49,7 +49,7 @@ OUTPUT = record(
         acceleration=_by_joint("acceleration"),
         effort=_by_joint("effort", "independent"),
     ).of("margins"),
-    rooms=NUMBER.by_name("m, clearance to obstacles").of("margins.rooms"),
+    clearances=NUMBER.by_name("m, clearance to obstacles").of("margins.rooms"),
     notes=NOTES,
     files=FILES,
 )

@@ -193,12 +193,12 @@ def _text(result: Identification | ClosedIdentification, files: Sequence[Path]) 
 
 
 def _excitation(result: Identification | ClosedIdentification) -> list[str]:
-    told = getattr(result, "excitation", None)
-    if told is None:
+    excitation = getattr(result, "excitation", None)
+    if excitation is None:
         return []
     return [
-        f"the motion determined {told.told:.0f} of {told.identifiable} identifiable parameters "
-        f"(condition number {told.condition:.3g})"
+        f"the motion determined {excitation.determined:.0f} of {excitation.identifiable} "
+        f"identifiable parameters (condition number {excitation.condition:.3g})"
     ]
 
 

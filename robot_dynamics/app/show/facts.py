@@ -199,7 +199,7 @@ def _bodies(links: dict[str, Any]) -> Rows:
             continue
         center, own = _vector(link["center_of_mass"]), _vector([I["ixx"], I["iyy"], I["izz"]])
         mixed = _vector([I["ixy"], I["ixz"], I["iyz"]])
-        possible = "no: see the checks" if link["broken"] else "yes"
+        possible = "no: see the checks" if link["violated"] else "yes"
         rows.append([name, _number(link["mass"]), center, own, mixed, possible])
     return rows
 
