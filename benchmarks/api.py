@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single-state forward dynamics, derivatives, matrices, energies and Jacobians, and Pinocchio's.
+"""Forward dynamics, derivatives, matrices, energies and Jacobians of single states, compared with
+Pinocchio's.
 
 python benchmarks/api.py [--json OUT]
 """

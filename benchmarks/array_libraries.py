@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single-state calls over CasADi: our dynamics and ADAM's, CasADi's C and our own kernel.
+"""Single-state calls over CasADi: our dynamics and ADAM's, CasADi's C code and our own kernel.
 
     python benchmarks/array_libraries.py [--json OUT]   (pip install casadi adam-robotics liecasadi)
 
-ADAM's robots have a free base; it has D (n + 6, n + 6) and the bias force C q̇ + g, from which its
-torques are made here. CasADi's virtual machine evaluates both, through its buffers. CasADi's C is
-compiled for this processor with -O3, as our kernels are.
+ADAM's robots have a floating base: its torques are computed from D (n + 6, n + 6) and the bias
+force C q̇ + g. Both libraries' functions run in CasADi's virtual machine, through its buffers.
+CasADi's C code is compiled for this processor with -O3, as our kernels are.
 """
 
 from __future__ import annotations

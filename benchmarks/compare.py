@@ -3,9 +3,9 @@
 
     python benchmarks/compare.py OLD.json NEW.json [--tolerance 0.1]
 
-Prints every number that grew by more than the tolerance, and those that shrank by as much.
-Exit code 1 if any grew: times, operations and bytes are all better small. Numbers from different
-machines say little: if the machines differ, that is printed first.
+Prints the numbers that increased or decreased by more than the tolerance. The exit code is 1 if any
+increased, since times, operations and bytes should be small. Numbers from different machines are
+hardly comparable; if the machines differ, this is printed first.
 """
 
 from __future__ import annotations

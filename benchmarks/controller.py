@@ -3,17 +3,17 @@
 
     python benchmarks/controller.py polar urdf/six_axis.urdf [--picture docs/controller.png]
 
-Each robot, at 1 kHz, makes the same motion in each way, all with gains of one bandwidth:
+Each robot performs the same motion at 1 kHz under each of these, with gains of the same bandwidth:
 
     PD              joint_trajectory_controller with its own PID on effort interfaces
     node            the node `feed_forward` over topics, through forward_command_controller
     gravity, feed_forward, computed_torque
                     joint_trajectory_controller chained onto the generated controller, by its law
 
-The table has the root mean square and the largest position error after the motion's first second;
-the delay of the whole motion, which the errors exclude; and the age of the torques: how
-old the state was that they were computed from, over all periods of the motion (the generated
-controller computes in the period of the state).
+The table has the root mean square and the largest position error after the first second of the
+motion, the delay of the whole motion, which is not part of these errors, and the age of the
+torques: that of the state from which they were computed, over all periods of the motion (the
+generated controller uses the state of the same period).
 
 It needs a sourced ROS 2 with ros2_control and ros2_controllers, and says what is missing. Missing
 generated packages and robot_dynamics/controller/mujoco_hardware are built once.

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Duration of `update` in a real controller manager at 1 kHz, ours and other controllers'.
+"""Duration of `update` of ours and other controllers in a real controller manager at 1 kHz.
 
     python benchmarks/controller_jitter.py urdf/six_axis.urdf --minutes 10 [--beside PLUGIN …]
 
 One controller at a time is active, on a robot that stands still: ros2_controllers'
 forward_command_controller, which computes nothing; the generated one with the law `gravity` (the
 whole inverse dynamics, at rest); and any others that are named (PACKAGE/Class). Those get the
-parameters `joints` and `description`, and have to claim the joints' effort. They take turns of half
-a minute, so that what else the machine does meets all of them alike.
+parameters `joints` and `description`, and must claim the joints' effort interfaces. They alternate
+every half minute, so that other load on the machine affects all of them equally.
 
-The table: median, 99.9 % and the largest of how long all controllers of a period took; how many
-times as long as the empty one's; and loss: periods that began more than half a period late.
+The table has the time that all controllers of a period take (median, 99.9 % quantile, maximum), the
+ratio to that of the empty controller, and the number of periods that began more than half a period
+late.
 """
 
 from __future__ import annotations

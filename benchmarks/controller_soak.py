@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Soak test of the generated controller in motion: lost and late periods, growth of memory.
+"""Soak test of the generated controller in motion: missed and late periods, growth of memory.
 
     python benchmarks/controller_soak.py urdf/six_axis.urdf [--seconds 3600] [--law gravity]
 
 A real controller manager at 1 kHz, joint_trajectory_controller chained onto the generated
-controller, MuJoCo as the robot: sines in all joints from beginning to end. All is counted from a
-second of motion on:
+controller, MuJoCo as the robot: sines in all joints from beginning to end. The first second of
+motion is not counted:
 
-    update   how long all controllers of a period took, us: median, 99 %, 99.9 %, largest
-    late     periods that began more than half a period late; and the longest period, us
-    missed   periods that never came
-    error    of positions, rad or m: root mean square in the first and the last tenth, the largest
-    cpu      the manager's and MuJoCo's together, of one core
-    memory   the manager's resident set, once a second, from a sixth of the time on
+    update   time of all controllers in a period, us: median, 99 %, 99.9 %, largest
+    late     periods that began more than half a period late; the longest period, us
+    missed   periods that did not take place
+    error    of positions, rad or m: root mean square in the first and the last tenth, largest
+    cpu      processor time of the manager and MuJoCo together, as a fraction of one core
+    memory   the manager's resident set, once a second, after the first sixth of the time
     followed whether the largest error stayed below half the sines' amplitude
     said     errors in the manager's log, and torques at rest
 
-`thread` says whether the manager's loop got its real-time priority. Logs are kept in memory where
-the system has a place for that (300 bytes a period). It needs what benchmarks/controller.py needs.
+`thread` says whether the manager's loop has its real-time priority. Logs are kept in a file system
+in memory, if there is one (300 bytes per period). The requirements are those of
+benchmarks/controller.py.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Condition of exciting motions of equal duration: ours, FIGAROH's and published ones.
+"""Condition numbers of exciting motions of equal duration: ours, FIGAROH's and published ones.
 
     python benchmarks/excitation.py [--duration 20] [--seeds 3] [--recording ROBOT BAG [PREFIX]]...
 
-FIGAROH (with cyipopt) has the same robot, duration and limits, but no acceleration limits; it is
-started anew until it has had the processor time that our search took, and its best motion counts.
-A published motion is the one in a recording; ours stays within the positions, rates and
-accelerations that it uses. Two criteria: `condition` is the condition number of the base
-parameters' regressor, columns scaled by their typical size and rows by each joint's effort; `raw`
-is that of FIGAROH's regressor, not scaled, which is what FIGAROH minimises.
+FIGAROH (with cyipopt) gets the same robot, duration and limits, but no acceleration limits. It is
+restarted until it has used as much processor time as our search, and its best motion counts. A
+published motion is that of a recording; ours stays within the positions, rates and accelerations of
+that motion. There are two criteria: `condition` is the condition number of the base parameters'
+regressor, with columns scaled by their typical size and rows by each joint's effort; `raw` is that
+of FIGAROH's regressor without scaling, which FIGAROH minimises.
 """
 
 from __future__ import annotations

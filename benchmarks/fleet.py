@@ -3,10 +3,10 @@
 
     python benchmarks/fleet.py [--workers 1 2] [--recordings 4 8 16] [--json OUT]
 
-The filter is that which the first recordings have chosen, as in any large fleet. A worker is to
-reach 0.9 of what this process does by itself, two 1.8 of it: processes of this machine
-(`--workers`), then workers of a Dask scheduler on it (`--scheduler`), which cost two processes more
-on the same cores. Each row is the fastest of three runs.
+The filter is that chosen from the first recordings, as for any large fleet. One worker should reach
+0.9 times the throughput of this process alone, two workers 1.8 times. Workers are processes of this
+machine (`--workers`), or those of a Dask scheduler on it (`--scheduler`), which needs two more
+processes on the same cores. Each row is the fastest of three runs.
 """
 
 from __future__ import annotations

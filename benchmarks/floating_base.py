@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floating-base dynamics and Pinocchio's free flyer: single calls, and 1,000 states.
+"""Floating-base dynamics compared with Pinocchio's free flyer: single calls, and 1,000 states.
 
     python benchmarks/floating_base.py [ROBOT...] [--json OUT]
 
-Robots are names that `rd.load` knows; without any, a few that have their own files. Pinocchio is
-called from Python as it is; of 1,000 states ours is one call on one thread, Pinocchio's a loop.
+Robots are given by names that `rd.load` knows (default: some with files of their own). Pinocchio is
+called from Python; 1,000 states are one call on one thread for us, and a loop for Pinocchio.
 """
 
 from __future__ import annotations

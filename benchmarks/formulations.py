@@ -3,8 +3,8 @@
 
     python benchmarks/formulations.py [--json OUT] [--picture OUT]
 
-Operations are those of the recorded program, sines and cosines included, after common
-subexpressions, zeros and ones are gone. For newton_euler they are also counted without the base
+Operations are those of the recorded program, sines and cosines included, after the elimination of
+common subexpressions, zeros and ones. For newton_euler they are also counted without base
 parameters.
 """
 

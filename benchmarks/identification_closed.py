@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of robots with loops from logs such as drives write them.
+"""Identification of robots with loops from logs such as drives write.
 
     python benchmarks/identification_closed.py [five_bar rrr gough_stewart …]
 
-The true robot has other bodies than the description, friction in every joint, and rotors. Each line
-is a kind of log, with RMS errors of the worst motor in % of its torque: those on another log, with
-its noise (2 % of the torque, and what the motion's noise adds), and those on a third motion without
-any, against the true robot.
+The true robot has other bodies than the description, friction at every joint, and rotors. Each line
+is a kind of log, with the RMS errors of the worst motor in % of its torque: on another log, whose
+noise (2 % of the torque, and the effect of the motion's noise) is included, and on a third motion
+without noise, compared with the true robot.
 """
 
 from __future__ import annotations

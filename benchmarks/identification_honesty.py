@@ -3,17 +3,17 @@
 
     python benchmarks/identification_honesty.py [--runs 100] [--json OUT]
 
-Coverage: a three-joint arm whose bodies and friction are not as described, recorded again and again
-with other noise and another motion; the share of parameters within 2 and 3 standard deviations of
-the truth (95.4 and 99.7 % of a normal distribution). "determined" are the sums of parameters of
-which the description says less than a tenth, independent of one another: no prior flatters these.
+Coverage: a three-joint arm, whose bodies and friction differ from the description, is recorded many
+times with different noise and motion. The table has the share of parameters within 2 and 3 standard
+deviations of the truth (95.4 and 99.7 % of a normal distribution). "determined" are independent
+combinations of parameters to which the description contributes less than a tenth, so that its prior
+does not improve their coverage.
 
-Bands: the share of efforts, measured on motion that nobody saw, within two predicted deviations
-(95.4 %): of motion like the recorded one, slower and faster, and of a robot whose torque ripples,
-as no model of it does.
+Bands: the share of efforts within two predicted deviations (95.4 %), on motion that was not fitted:
+similar to the recorded motion, slower, faster, and of a robot with torque ripple that no model has.
 
-Invariance: links, samples and recordings in another order, kilograms as grams, metres as
-millimetres; the largest difference of the identified robot's torques, relative.
+Invariance: links, samples and recordings in another order, grams instead of kilograms, millimetres
+instead of metres; the largest relative difference of the identified robot's torques.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification methods, and an independent judge, which shares no code with any of them.
+"""Identification methods, and an independent evaluation, which shares no code with any of them.
 
-The judge resamples a recording evenly, filters it forwards and backwards at one frequency for all
-methods, and compares each model's torque with the measured one, both filtered alike.
+The evaluation resamples a recording evenly, filters it forwards and backwards with one cut-off for
+all methods, and compares each model's torque with the measured one, both filtered in the same way.
 """
 
 from __future__ import annotations

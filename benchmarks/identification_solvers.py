@@ -2,9 +2,9 @@
 """The fit of `identify` by three solvers: Newton's method (ours), a conic program (cvxpy with
 Clarabel), and log-Cholesky coordinates with SciPy's BFGS.
 
-All three minimise the same convex function over physically consistent bodies; what is compared is
-how low they come, how far the parameters are apart, and how long it takes. `pip install cvxpy
-clarabel` for the second.
+All three minimise the same convex function over physically consistent bodies. The table compares
+the minima that they reach, the differences of the parameters, and the times. The second needs `pip
+install cvxpy clarabel`.
 """
 
 from __future__ import annotations

@@ -10,14 +10,15 @@ Each FOLDER has a recorded robot and a `case.yaml` that names its files:
     validate: [other.csv]
     rename: {OLD: NEW}            # may be left out, as may effort_scale: {JOINT: FACTOR}
 
-Numbers are RMS torque errors over RMS torque, in %, per joint. Recorded motion is judged after a
-filter of 10 Hz, the same for all; simulated motion by states and torques without noise. "least
-squares" and "FIGAROH" are told which filter of 5 to 50 Hz will judge best, as nobody is; "ours"
-finds its own. The last columns say what has to hold: no joint worse than 1.1 of least squares, the
-mean at most 0.95 of it, and no joint worse than the description. `--turned` lets each recording
-judge once, and prints each robot's mean over these splits: what one of them says of a method is
-often chance. `--masses 0.001` describes every body
-as that many times as heavy, as placeholders are; least squares does not read masses.
+Numbers are RMS torque errors divided by the RMS torque, in %, per joint. Recorded motion is
+evaluated after a 10 Hz filter, the same for all methods; simulated motion with noise-free states
+and torques. "least squares" and "FIGAROH" use the filter of 5 to 50 Hz with the smallest error on
+the held-out motion, which is not known in practice; "ours" chooses its own. The last columns are
+the criteria: no joint worse than 1.1 times least squares, a mean of at most 0.95 times its mean,
+and no joint worse than the description. `--turned` uses each recording for validation once, and
+prints each robot's mean over these splits, since a single split may favour a method by chance.
+`--masses 0.001` multiplies the mass of every described body by this factor, as if it were a
+placeholder; least squares does not use described masses.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ METHODS = ("described", "least squares", "FIGAROH", "ours")
 WORST = 1.1
 MEAN = 0.95
 EXACT = 0.002
-"""Error up to which a joint counts as told exactly, whoever is better still"""
+"""Relative error below which a joint's torque counts as exact, even if another method is better"""
 
 
 def run(case: Case, with_figaroh: bool = True) -> dict[str, Any]:

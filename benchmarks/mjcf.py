@@ -3,10 +3,10 @@
 
     python benchmarks/mjcf.py FOLDER_OR_FILE... [--json OUT]
 
-Trees are compared, each joint by itself, without equalities: constraints, springs of ball joints,
-tendons, fluids and gravity compensation are switched off in MuJoCo, dry friction on both sides.
-What can't be loaded, and why, is printed. Our kernels are generated Python here, so that nothing is
-compiled for minutes.
+Trees are compared joint by joint, without equalities: constraints, springs of ball joints, tendons,
+fluids and gravity compensation are turned off in MuJoCo, and dry friction on both sides. Files that
+cannot be loaded are listed with the reason. Our kernels are generated Python here, to avoid minutes
+of compilation.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 
     python benchmarks/node_builds.py [--description FILE] [--seconds S] [--json OUT]
 
-One process publishes JointState messages at 500 Hz and takes the time until the torques are there:
-while nothing is built, and while one change a second is made: formulations, payloads, a description
-that is read anew, one of a chain of 40 joints that is replaced while it is being built, and one of
-100,000 links, which is refused. Kernels go into a cache of the benchmark's own, so that they are
-compiled. The node's memory is told after each.
+One process publishes JointState messages at 500 Hz and measures the time until the torques arrive:
+while nothing is built, and while one change per second is made: formulations, payloads, the same
+description again, a chain of 40 joints that is replaced while it is being built, and a description
+with 100,000 links, which is refused. The benchmark has a cache of its own, so that kernels are
+compiled. The node's memory is printed after each.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State-to-torque latency of the node, and of a bare rclpy echo of the same message.
+"""State-to-torque latency of the node, compared with an rclpy node that echoes the same message.
 
     python benchmarks/node_latency.py [--description FILE] [--seconds S] [--json OUT]
 
-One process publishes JointState messages at 500 Hz and 1 kHz and takes the time until the answer
-is there: from an echo, which publishes what it gets, and from `feed_forward`, which publishes
-torques. Both run all the time in processes of their own and are measured in turns, a block each,
-so that other load on the machine affects both.
+One process publishes JointState messages at 500 Hz and 1 kHz and measures the time until the answer
+arrives: from an echo, which publishes what it receives, and from `feed_forward`, which publishes
+torques. Both run all the time in separate processes and are measured in alternating blocks, so that
+other load on the machine affects both.
 """
 
 from __future__ import annotations

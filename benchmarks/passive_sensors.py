@@ -3,21 +3,21 @@
 
     python benchmarks/passive_sensors.py [--robots 200] [--fastest 3] [--json OUT] [--picture OUT]
 
-True robots, all different, move along smooth paths, away from singularities; a model of each, wrong
-in some way, computes from what the encoders say. Its torques are compared with those of the true
-robot at the true state, its platform with the true one: root mean squares along the path, of the
-torque in shares of its own. What is shown is the median over the robots, with the quartiles.
+Different true robots move along smooth paths, away from singularities. A model of each, with
+errors, computes torques and the platform's position from the encoder readings. They are compared
+with those of the true robot at the true state: root mean squares along the path, for torques
+relative to the true torque. The table has the median over the robots, with the quartiles.
 
     active      the motors' encoders alone; passive joints are solved
-    sensed      q = [q_a, q_s] as read, (39) with its errata mended
+    sensed      q = [q_a, q_s] as read, (39) with its errata corrected
     fitted      the closed configuration nearest to all six readings, then as `active`
     printed     (39) as it is printed: closures (22), energies (32) and (33)
 
-The passive accelerations of `sensed` and `printed` are those that the node has: solved from the
-commanded ones of the motors at the motors' readings, by the wrong model.
+The passive accelerations of `sensed` and `printed` are computed as the node does: from the motors'
+commanded accelerations at the motors' readings, by the model with errors.
 
-The formulas are written out here over arrays of robots, and compared with the package's own models
-before anything is measured.
+The formulas are written out here for arrays of robots, and compared with the package's own models
+before the measurement.
 """
 
 from __future__ import annotations

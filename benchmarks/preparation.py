@@ -3,8 +3,8 @@
 
     python benchmarks/preparation.py [--json OUT] [--picture OUT]
 
-Derive (forms of the mechanism), record, print, compile, load and one call, apart; then all of it
-in a new process, with an empty cache and with a full one.
+The steps are: derive (forms of the mechanism), record, print, compile, load, and one call; then all
+of them in a new process, with an empty cache and with a filled one.
 """
 
 from __future__ import annotations

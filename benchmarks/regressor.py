@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of the regressor of a 7-joint arm, and Pinocchio's in a Python loop, on one thread.
+"""Batches of the regressor of a 7-joint arm on one thread, and Pinocchio's in a Python loop.
 
     python benchmarks/regressor.py [--json OUT]
 
-Both write into an existing array: 20,000 states in one call, or block after block
-into one block's memory, as an identification adds up its normal equations. Times are
-processor time, in which other processes do not count. Then the time until the
-regressor of 48 joints is derived and compiled, and its time.
+Both write into an existing array: 20,000 states in one call, or block after block into the memory
+of one block, as in the summation of an identification's normal equations. Times are processor time,
+which excludes other processes. The last lines are the time to derive and compile the regressor of
+48 joints, and its time per state.
 """
 
 from __future__ import annotations

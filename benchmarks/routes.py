@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call overhead of the ways from Python into the same compiled program.
+"""Call overhead of different ways to call the same compiled program from Python.
 
     python benchmarks/routes.py [--json OUT] [--picture OUT]
 
-cffi and numba are measured where they are installed.
+cffi and numba are measured if they are installed.
 """
 
 from __future__ import annotations

@@ -3,16 +3,16 @@
 
     python benchmarks/sensed_states.py [--states N] [--json OUT]
 
-Both sides get the same messages, noisy states of a moving robot with all of its encoders; `active`
-reads those of the motors. Times are the processor's, the best of loops for each 20 states, one
-side's in turn with the other's: the model's call alone; the same with a wrench on the last link;
-what the node does with a message (its controller); and that with the message read from bytes and
-both of its outputs written to bytes, as every node has to. No transport is in them. `operations`
-are those of the kernels that run in a call, and for a state in the node.
+Both models get the same messages: noisy states of a moving robot with all of its encoders, of which
+`active` reads only those of the motors. Times are processor time, the best of several loops over 20
+states, alternating between the models: of the model's call; of the same with a wrench on the last
+link; of the node's handling of a message (its controller); and of this together with the
+deserialization of the message and the serialization of both outputs. Transport is not included.
+`operations` are those of the kernels that run in a call, and for a state in the node.
 
-Then N states of a Gough–Stewart platform in one call, beside one call each for the first of them:
-the times a state, how far the torques are apart, and the most memory that the call held, its result
-included.
+Then N states of a Gough–Stewart platform in one call are compared with single calls for the first
+of them: the time per state, the difference of the torques, and the largest memory of the call,
+including its result.
 """
 
 from __future__ import annotations

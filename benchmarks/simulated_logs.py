@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twenty realistic logs of simulated robots: MuJoCo moves the robot and is the ground truth.
+"""Twenty realistic logs of simulated robots, with MuJoCo as the ground truth.
 
-The description that the methods get is wrong in every mass by up to 20 %, knows no friction and no
-reflected inertia.
+In the description that the methods get, every mass is wrong by up to 20 %, and friction and
+reflected inertia are missing.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@
     python benchmarks/soak.py [--seconds S] [--robot polar] [--rate 1000] [--json OUT]
 
 States of a moving robot are published at 500 Hz and 1 kHz, new accelerations at 50 Hz; the node
-runs in a process of its own. `latency_us` is from a state's publication to the arrival of its
-torques; `states_not_sent` are those for which this machine had no time. Memory is the node's
-resident set, once a second; `start` is after a warm-up. Collections are those of Python's garbage
-collector in the node after the warm-up, by generation. An hour of all four is `--seconds 3600`.
+runs in a separate process. `latency_us` is the time from a state's publication to the arrival of
+its torques; `states_not_sent` counts those that this machine was too busy to send. Memory is the
+node's resident set, once a second; `start` is after a warm-up. Collections are those of Python's
+garbage collector in the node after the warm-up, by generation. `--seconds 3600` takes an hour for
+all four.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single-state calls and batches, ours and other libraries' called from Python, in one run.
+"""Single-state calls and batches of ours and of other libraries, from Python, in one run.
 
     python benchmarks/speed.py [--json OUT] [--picture OUT]
 
 Needs Pinocchio (`pin`); MuJoCo, Drake (`drake`) and robotics-toolbox-python
-(`roboticstoolbox-python`) are measured where they are installed.
+(`roboticstoolbox-python`) are measured if they are installed.
 """
 
 from __future__ import annotations

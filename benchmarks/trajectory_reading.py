@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time for which a JointTrajectory message of many points holds up the node's loop.
+"""Time for which a JointTrajectory message with many points blocks the node's loop.
 
     python benchmarks/trajectory_reading.py [--joints N] [--json OUT]
 
-The message is made by the real message classes, positions, velocities and accelerations at every
-point, and read as the node reads one: names, lengths, numbers, times, polynomials and limits. What
-ROS itself takes to unpack it is measured beside: it comes before the node has a say.
+The message consists of ROS's message classes, with positions, velocities and accelerations at every
+point, and is read as in the node: names, lengths, numbers, times, polynomials and limits. The time
+that ROS itself takes to deserialize it, before the node gets it, is measured separately.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Would the tests notice? One-line mutations of the package, and the tests that run the line.
+"""Mutation testing: one-line mutations of the package, and the tests that run the line.
 
-    python test/mutation.py --sample 40 --seed 1     # so many of each area
+    python test/mutation.py --sample 40 --seed 1     # that many in each area
     python test/mutation.py --only robot_dynamics/closure --sample 0   # all of a folder
     python test/mutation.py --only robot_dynamics/codegen --pytest test/test_codegen_*.py
 
 Mutations are cosmic-ray's. Which tests run a line, in their own process or in one that they start,
-is measured first, by one run of all of them (or of those that --pytest names), and kept in
---folder. A mutation is killed if one of these tests fails, the quickest first, or hangs; what
-killed one must pass without it. What survives is printed as a difference;
-`test/mutation_survivors.md` says of each known one why it may.
+is measured first, by one run of all tests (or of those that --pytest names), and kept in --folder.
+A mutation is killed if one of these tests fails or hangs; the fastest run first, and a test that
+killed a mutation must pass without it. Survivors are printed as a diff;
+`test/mutation_survivors.md` says why each known one is acceptable.
 """
 
 from __future__ import annotations
