@@ -74,7 +74,7 @@ def measured(n: int) -> dict[str, Any]:
         ),
     }
     found = {}
-    print(f"\n{n} joints, µs a call")
+    print(f"\n{n} joints, µs per call")
     for name, (ours, theirs) in pairs.items():
         mine, other = (np.ravel(x()[0] if isinstance(x(), tuple) else x()) for x in (ours, theirs))
         assert abs(mine - other).max() < AGREEMENT * abs(other).max(), name

@@ -84,7 +84,7 @@ def main() -> int:
         for words, taken in found.items():
             if isinstance(taken, dict):
                 print(f"{taken['wall']:7.2f} s ({taken['cpu']:6.2f} s of cores)  {words}")
-        print(f"torque error on unseen motion: {100 * found['error']:.2f} %")
+        print(f"torque error on held-out motion: {100 * found['error']:.2f} %")
     return 0
 
 

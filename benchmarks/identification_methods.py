@@ -29,13 +29,13 @@ from robot_dynamics.identification.unknowns import match
 ORDER = 4
 """Of the Butterworth filters"""
 JUDGE = 10.0
-"""Hz, of the judge's filter, where the rate allows it"""
+"""Hz: cut-off of the evaluation's filter, if the sampling rate allows it"""
 CUTOFFS = (5.0, 7.0, 10.0, 14.0, 20.0, 30.0, 50.0)
-"""Hz, from which plain least squares takes what judges best: more than anybody could know"""
+"""Hz: plain least squares takes the one with the smallest held-out error, unknown in practice"""
 RCOND = 1e-4
 """Of the largest singular value: directions below it are left at zero"""
 END = 0.5
-"""s at either end of a stretch that nobody is judged by"""
+"""s at both ends of a stretch that are not evaluated"""
 GAP = 8
 """Periods without a sample, beyond which a stretch ends"""
 
@@ -108,7 +108,7 @@ def stretches(recording: Recording, joints: Sequence[str]) -> list[Stretch]:
 
 @dataclass(frozen=True)
 class Truth:
-    """States and torques without noise, of a motion that nobody saw."""
+    """Noise-free states and torques of a motion that was not fitted."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -118,7 +118,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Case:
-    """One robot, what was recorded of it, and what judges."""
+    """One robot, its recordings, and those for validation."""
 
     name: str
     robot: str
@@ -143,7 +143,7 @@ class Case:
         )
 
     def turned(self) -> list[Case]:
-        """Each recording is once what judges, and the others are fitted to; this case first."""
+        """One case per recording, which validates the fit to the others; this case first."""
         cases = [self]
         for path in self.fit:
             left = tuple(each for each in (*self.fit, *self.validate) if each != path)
@@ -181,7 +181,7 @@ class Case:
 
     @cached_property
     def judging(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]]:
-        """(q, qd, qdd, tau, period) of what judges; a period of 0: as it is."""
+        """(q, qd, qdd, tau, period) for validation; a period of 0: unfiltered."""
         if self.truth is not None:
             t = self.truth
             return [(t.q, t.qd, t.qdd, t.tau, 0.0)]
@@ -281,7 +281,8 @@ class LeastSquares:
 
 
 def best_least_squares(case: Case) -> tuple[Model, float]:
-    """That of `CUTOFFS`, or of a slow recording's own, which judges best, and the cut-off."""
+    """The fit with the smallest held-out error over `CUTOFFS` (or those of a slow recording), and
+    its cut-off."""
     slowest = max(each.period for each in case.stretches)
     usable = [cutoff for cutoff in CUTOFFS if cutoff < 0.45 / slowest]
     # a slow recording has octaves below its rate, and no filter at all

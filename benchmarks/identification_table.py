@@ -167,13 +167,13 @@ def main() -> None:
                 show(results[-1])
                 splits.setdefault(robot, []).append(results[-1])
             else:
-                print(f"{case.name}: what judges is too short, left out")
+                print(f"{case.name}: the validation recording is too short and was left out")
             following = cases[k + 1].name if k + 1 < len(cases) else ""
             if len(splits.get(robot, ())) > 1 and not following.startswith(robot):
                 show(over_splits(robot, splits[robot]))
     verdicts = [verdict(each) for each in results]
     held = sum(each["passes"] for each in verdicts)
-    print(f"{held} of {len(results)} hold")
+    print(f"{held} of {len(results)} cases meet the criteria")
     if results:
         # one split says little: of all, the geometric means
         for key in ("worst", "mean"):

@@ -76,7 +76,7 @@ def main() -> None:
             times[name].append(time.thread_time() - start)
     found = {name: float(np.median(each)) / STATES for name, each in times.items()}
     for name, seconds in found.items():
-        print(f"{name:35} {seconds * 1e6:8.3f} µs a state")
+        print(f"{name:35} {seconds * 1e6:8.3f} µs per state")
     a, b, c, d = ways
     pairs = {"kept / one call": (a, c), "kept / by blocks": (a, d), "dropped / by blocks": (b, d)}
     ratios = {name: found[a] / found[b] for name, (a, b) in pairs.items()}
@@ -105,7 +105,7 @@ def prepared(count: int | None) -> dict[str, float]:
     out = dynamics.regressor(*state)
     typical = per_call(lambda: dynamics.regressor(*state, out=out))["typical"] / (count or 1)
     kind = "single states" if count is None else "batches"
-    print(f"{MANY} joints, {kind}: {seconds:.1f} s to prepare, {typical * 1e6:.1f} µs a state")
+    print(f"{MANY} joints, {kind}: {seconds:.1f} s to prepare, {typical * 1e6:.1f} µs per state")
     return {"preparation": seconds, "state": typical}
 
 

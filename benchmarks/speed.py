@@ -74,7 +74,7 @@ def calls(n: int) -> dict[str, Any]:
             continue
         error = abs(np.ravel(call()) - expected).max() / abs(expected).max()
         if error > AGREEMENT:
-            print(f"  {name}: computes something else: {error:.1e} relative")
+            print(f"  {name}: its torques differ by {error:.1e} (relative)")
         found[name] = per_call(call)
     empty = empty_call()
     found["an empty function in C"] = per_call(lambda: empty(q, qd, qdd))
@@ -91,7 +91,7 @@ def batches(n: int, rows: int) -> dict[str, Any]:
     """Seconds a state in batches of n joints, by threads."""
     q, qd, qdd = states(n, rows)
     found: dict[str, Any] = {}
-    print(f"\n{n} joints, {rows} states in one call, µs a state")
+    print(f"\n{n} joints, {rows} states in one call, µs per state")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     peak, operations = operations_a_second(), operations_of(n)
     for threads in sorted({1, 2, cores} & set(range(1, cores + 1))):
@@ -116,7 +116,7 @@ def operations_of(n: int) -> int:
 def closed(seven_joints: float) -> dict[str, Any]:
     """Seconds a call along a smooth path, the closure solved at each state."""
     found: dict[str, Any] = {}
-    print(f"\nclosed chains on a path of {len(PATH)} states, one call a state")
+    print(f"\nclosed chains on a path of {len(PATH)} states, one call per state")
     for name in CLOSED:
         mechanism = rd.load(CONFIG / f"{name}.yaml")
         dynamics = rd.InverseDynamics(mechanism)
