@@ -32,7 +32,7 @@ import numpy as np
 
 import robot_dynamics as rd
 from robot_dynamics.app.demo.controlled import RUN
-from robot_dynamics.app.demo.managed import WAYS, ManagedRobot, Run, built, check_sourced
+from robot_dynamics.app.demo.controller_manager import WAYS, ManagedRobot, Run, built, check_sourced
 from robot_dynamics.app.plots import errors_over_time
 
 ROOT = Path(__file__).resolve().parents[1]

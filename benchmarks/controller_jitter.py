@@ -26,7 +26,7 @@ import numpy as np
 from controller import managed
 
 import robot_dynamics as rd
-from robot_dynamics.app.demo.managed import LEAD, RATE, built, check_sourced
+from robot_dynamics.app.demo.controller_manager import LEAD, RATE, built, check_sourced
 
 EMPTY = "forward_command_controller/ForwardCommandController"
 TURN = 30.0

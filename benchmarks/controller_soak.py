@@ -38,7 +38,13 @@ from controller import Motion, managed
 from node_latency import cpu_seconds, resident
 
 import robot_dynamics as rd
-from robot_dynamics.app.demo.managed import LAWS, RATE, ManagedRobot, built, check_sourced
+from robot_dynamics.app.demo.controller_manager import (
+    LAWS,
+    RATE,
+    ManagedRobot,
+    built,
+    check_sourced,
+)
 
 IN_MEMORY = Path("/dev/shm")
 CHUNK = 100_000

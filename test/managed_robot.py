@@ -31,7 +31,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
-from robot_dynamics.app.demo.managed import ManagedRobot, _found, built
+from robot_dynamics.app.demo.controller_manager import ManagedRobot, _found, built
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -112,7 +112,7 @@ class Managed(Conversation):
 
     Args:
         robot: whose.
-        way: see `robot_dynamics.app.demo.managed`.
+        way: see `robot_dynamics.app.demo.controller_manager`.
         own: more parameters of the controller `law`.
         others: of other controllers, by name, and with "type".
         hardware: more of the hardware's parameters.

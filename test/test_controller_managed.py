@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from robots import CONFIG
 
-from robot_dynamics.app.demo.managed import NEEDED, missing_packages
+from robot_dynamics.app.demo.controller_manager import NEEDED, missing_packages
 
 if not os.environ.get("AMENT_PREFIX_PATH") or missing_packages(NEEDED):
     pytest.skip(

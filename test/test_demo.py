@@ -25,8 +25,8 @@ import robot_dynamics as rd
 from robot_dynamics.app.commands.demo import command
 from robot_dynamics.app.demo import DEMOS
 from robot_dynamics.app.demo.bounds import Case, cases, track
+from robot_dynamics.app.demo.controller_manager import NEEDED, missing_packages
 from robot_dynamics.app.demo.demonstration import _model
-from robot_dynamics.app.demo.managed import NEEDED, missing_packages
 from robot_dynamics.app.demo.record import read
 from robot_dynamics.app.demo.report import numbers
 from robot_dynamics.app.demo.robots import ROBOTS
@@ -620,7 +620,7 @@ def test_without_ros2_control_the_demo_says_so_in_one_line():
 
 
 def test_torques_are_as_old_as_the_state_that_they_answer():
-    from robot_dynamics.app.demo.managed import _ages
+    from robot_dynamics.app.demo.controller_manager import _ages
 
     # a period of 1 ms; the stamp of a state is a moment within the period that read it
     stamps = 1000.0 + np.arange(6) * 1e-3
@@ -634,7 +634,7 @@ def test_torques_are_as_old_as_the_state_that_they_answer():
 @pytest.mark.parametrize("name", ["polar", "rrr"])
 def test_the_managers_robot_begins_where_the_loops_are_closed(name, tmp_path):
     mujoco = pytest.importorskip("mujoco")
-    from robot_dynamics.app.demo.managed import ManagedRobot
+    from robot_dynamics.app.demo.controller_manager import ManagedRobot
 
     file = str(ROOT / "config" / f"{name}.yaml")
     mechanism = rd.load(file)

@@ -35,7 +35,6 @@ from robot_dynamics.identification.bodies import (
 from robot_dynamics.identification.contacts import Contact, contacts, words
 from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.doubts import OPPOSITE, STATIC, Doubt
-from robot_dynamics.identification.errors import Errors, SquaredErrors
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET, SLIDING, SLOW
 from robot_dynamics.identification.identified import refuse_nonsense
@@ -62,6 +61,7 @@ from robot_dynamics.identification.quality import MISSED, far_off, large, lost
 from robot_dynamics.identification.recording import Recording, Stream
 from robot_dynamics.identification.selection import HUMP, Drive
 from robot_dynamics.identification.solve import Prior, inverted, minimise
+from robot_dynamics.identification.torque_errors import Errors, SquaredErrors
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
 from robot_dynamics.mechanism.dynamic_parameters import body_of, numbers_of

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ..description.files import writable, write_table, write_text
 from ..errors import listed
 from ..identification import Errors, Identification
-from ..identification.errors import SplitDynamics
 from ..identification.files import OPEN_CHAIN_SUMMARY, SUMMARY, Result
 from ..identification.replay import Replay, terms_of
+from ..identification.torque_errors import SplitDynamics
 from ..mechanism import Armature, Friction, Mechanism, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
 from ..mechanism.shown import Html

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import relative
 from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, approached, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
+from .torque_errors import relative
 from .unknowns import Columns
 
 LOWEST = 0.5

@@ -35,12 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bodies import numbers
-from .errors import Errors
 from .friction_laws import PLAIN, FrictionLaw, stands_still
 from .normal_equations import NormalEquations, approached
 from .recording import Floats
 from .selection import WITHOUT_OFFSET, Drive, embedding, places_of
 from .solve import Prior, minimise, solved
+from .torque_errors import Errors
 from .unknowns import Columns, Unknowns
 
 OPPOSITE = "have the opposite sign"

@@ -18,10 +18,10 @@ import numpy as np
 from ..errors import listed
 from ..mechanism import Mechanism
 from ..mechanism.transform import with_parts
-from .errors import SplitDynamics, friction_of
 from .fit import Fit
 from .preparation import Prepared
 from .recording import Floats
+from .torque_errors import SplitDynamics, friction_of
 
 SHARES = (2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2)
 """The candidates, as fractions of a joint's largest rate"""

@@ -18,10 +18,10 @@ from ..mechanism import Mechanism
 from .band import Band
 from .contacts import Contact
 from .doubts import Doubt
-from .errors import Errors
 from .fit import Fitted
 from .preparation import Choice, Samples
 from .recording import Floats
+from .torque_errors import Errors
 
 NONSENSE = 0.99
 """Fraction of the torque; a model with larger relative errors at every joint is useless"""

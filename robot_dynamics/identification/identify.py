@@ -25,7 +25,6 @@ from .closed import ClosedFit, ClosedIdentification, ClosedUnknowns, fit_closed
 from .contacts import Contact
 from .doubts import LITTLE as SUSPECT
 from .doubts import Doubt, PlainModel, doubts, nothing_left, plain_model, remaining
-from .errors import Errors, SquaredErrors
 from .fit import Fit, Fitted, about_described_bodies, fit
 from .fleet import Fleet, Sum, fleet_at, one_blas_thread
 from .friction_smoothing import FrictionSmoothing, smoothing_words
@@ -69,6 +68,7 @@ from .read import Source, as_list, name_of
 from .recording import Floats
 from .selection import places_of
 from .shared_filter import FEW, SharedFilter, groups
+from .torque_errors import Errors, SquaredErrors
 from .unknowns import Columns, Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 

@@ -16,7 +16,6 @@ from .band import Needed, Spread, needed
 from .closed import ClosedUnknowns
 from .contacts import Contact, contacts
 from .cutoff import FilterFault, choose, filter_faults
-from .errors import SplitDynamics, SquaredErrors, compared, squared_errors
 from .fleet import located
 from .friction_smoothing import FrictionSmoothing, NearRest
 from .identified import Trace
@@ -29,6 +28,7 @@ from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter
 from .shared_motors import SharedMotor, shared_motors
+from .torque_errors import SplitDynamics, SquaredErrors, compared, squared_errors
 from .unknowns import Columns, Unknowns, match, sliding
 from .zeros import Linearised, ZeroEquations, equations
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..mechanism import Mechanism
 from .bodies import UNITS, numbers
-from .errors import Errors, over
 from .fit import Fit
 from .normal_equations import Rows, Sums
 from .preparation import Samples
 from .recording import Floats
+from .torque_errors import Errors, over
 from .unknowns import Unknowns
 
 STATES = 400

@@ -19,12 +19,12 @@ from ..inputs import frequency
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
-from .errors import SplitDynamics, relative
 from .motors import agreed_at_joints
 from .preparation import Samples, even
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats, Recording
+from .torque_errors import SplitDynamics, relative
 from .unknowns import Columns, Unknowns, match, sliding
 
 

@@ -15,8 +15,8 @@ from ...description.files import check_writable, find, writable
 from ...outputs import NULLABLE, NUMBER, ROBOT, TEXT, Kind, Output, record
 from ..plots import errors_over_time
 from ..tables import table
+from .controller_manager import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced
 from .demonstration import Stages, check_extras
-from .managed import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced
 from .report import OUTPUT as DEMO
 from .robots import ROBOTS
 
