@@ -58,7 +58,7 @@ class World:
 
     def order(self, topic: str = TOPIC) -> ControllerOrder:
         found = ControllerOrder(self.node, topic, lambda: self.now)
-        found.fit(JOINTS)
+        found.set_outputs(JOINTS)
         return found
 
     def comes(self, joints=JOINTS, interface="effort", *, topic: str = TOPIC, **options) -> Node:

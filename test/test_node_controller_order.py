@@ -188,7 +188,7 @@ def deactivate(partner: Partner) -> None:
 
 def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeypatch):
     topics = TorqueTopics(partner.node, Tally(print), check=True)
-    topics.fit(RIGHT, are_joints=True)
+    topics.set_outputs(RIGHT, are_joints=True)
     got = []
     partner.node.create_subscription(
         Float64MultiArray, topics.topic, lambda m: got.append(list(m.data)), 10
@@ -200,14 +200,14 @@ def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeyp
     ) -> list[list[float]]:
         """What comes of torques that meet a block, and of one that is published at its end."""
         got.clear()
-        topics.fit(RIGHT, are_joints=True)
+        topics.set_outputs(RIGHT, are_joints=True)
         topics._order.problem = "unknown"
         monkeypatch.setattr(topics._order, "watch", lambda _: None)
         for value, last in some:
             topics.publish(Torques(np.array([value, 0.0]), 0, last))
         topics.publish_from_thread(np.array([8.0, 0.0]))
         topics.watch()
-        topics.fit(fit, are_joints=True)
+        topics.set_outputs(fit, are_joints=True)
         topics._order.problem = ""
         if then is not None:
             topics.publish(Torques(np.array([then, 0.0]), 0))
@@ -361,7 +361,7 @@ def test_a_controller_that_may_not_be_asked_gets_no_torques_and_the_reason_is_to
             controller = rclpy.create_node("effort_controller", context=context)
             controller.create_subscription(Float64MultiArray, "~/commands", print, 1)
             order = ControllerOrder(node, "/effort_controller/commands")
-            order.fit(["theta1"])
+            order.set_outputs(["theta1"])
             deadline = time.monotonic() + 30
             while "cannot be called" not in order.problem and time.monotonic() < deadline:
                 order.watch(Subscribers(1, 1))

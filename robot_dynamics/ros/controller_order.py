@@ -81,7 +81,7 @@ class ControllerOrder:
         self._client: Any = None
         self._futures: dict[str, Any] = {}
 
-    def fit(self, outputs: Sequence[str]) -> None:
+    def set_outputs(self, outputs: Sequence[str]) -> None:
         """Set the names of the torques.
 
         Args:

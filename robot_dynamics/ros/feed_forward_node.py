@@ -271,7 +271,7 @@ class FeedForwardNode(Managed):
             # the objects that exist now stay alive: freeze them, so that the garbage collector does
             # not scan them between two states
             gc.freeze()
-        self._torques.fit(model.outputs, are_joints=model.spec.settings.side == "joint")
+        self._torques.set_outputs(model.outputs, are_joints=model.spec.settings.side == "joint")
         robot, formulation = model.spec.mechanism.name, model.spec.settings.formulation
         self.say(f"{robot}: {formulation} torques for {listed(model.outputs)}")
         if (remark := unlimited(model)) != self._remark:

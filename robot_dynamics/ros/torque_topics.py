@@ -93,14 +93,14 @@ class TorqueTopics:
         found = self._node.get_subscriptions_info_by_topic(self._to_controller.topic_name)
         return sum(not each.node_name.startswith(LAUNCH) for each in found)
 
-    def fit(self, outputs: Sequence[str], *, are_joints: bool) -> None:
+    def set_outputs(self, outputs: Sequence[str], *, are_joints: bool) -> None:
         """Set the names of the torques that are published from now on.
 
         Args:
             outputs: (m) names.
             are_joints: are they joints? Names of motors are not compared with the controller's.
         """
-        self._order.fit(outputs if are_joints and self._check else ())
+        self._order.set_outputs(outputs if are_joints and self._check else ())
         if self._effort.name != list(outputs):
             self._owed = None
         self._effort.name = list(outputs)

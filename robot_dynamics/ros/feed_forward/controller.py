@@ -99,8 +99,8 @@ class FeedForward:
         self._law.last_q = None
         self.commands.forget()
         self.base.clear()
-        self.states.fit(self.model)
-        self.outlet.fit()
+        self.states.set_model(self.model)
+        self.outlet.restart()
         if self.residual is not None:
             self.residual = Residual()
 

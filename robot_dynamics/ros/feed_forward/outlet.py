@@ -101,7 +101,7 @@ class Outlet:
         self._tally, self._steady = tally, steady
         self._on_the_wall = 0.0
 
-    def fit(self) -> None:
+    def restart(self) -> None:
         """Let torques start from zero, for another robot."""
         self._ramp = TorqueRamp()
 

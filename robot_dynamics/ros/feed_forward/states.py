@@ -40,9 +40,9 @@ class States:
     def __init__(self) -> None:
         self.count = self.foreign = 0
         self._stamps = Stamps()
-        self.fit(None)
+        self.set_model(None)
 
-    def fit(self, model: Model | None) -> None:
+    def set_model(self, model: Model | None) -> None:
         """Read the joints of this model from now on, and discard earlier states.
 
         Args:
