@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -89,6 +90,59 @@ def test_it_is_proven_by_blocks_that_come_after_it_alone(watched):
     last = estimates[-1]
     assert last.proven
     assert sum(last.proposed.values()) < 0.2 * sum(last.missed.values())
+
+
+def test_friction_that_would_drive_and_a_joint_that_becomes_worse_are_not_proven(watched):
+    described = [ARM.joint(name).friction.viscous for name in ARM.joint_names]
+    watch = Watch(ARM, LINK)
+    for block in blocks(ARM, BLOCKS + 1, seed=6):
+        (stream,) = block.streams
+        pushing = stream.velocity * np.array([0, 0, 1.5, 1.5, 0, 0]) * described
+        last = watch.add(replace(block, streams=(replace(stream, effort=stream.effort - pushing),)))
+    name, word = f"{ARM.joint_names[2]}.viscous", "would drive the joint"
+    assert last.why_not.startswith(f"{name}: ")
+    assert word in last.why_not
+    with pytest.raises(InputError, match=word):
+        watch.adopted()
+    sound = copy.deepcopy(watched[0])
+    sound._judged[1, 4] = 1.2 * sound._judged[0, 4]
+    with pytest.raises(InputError, match=f"{ARM.joint_names[4]}: its error is larger"):
+        sound.adopted()
+
+
+def test_torques_are_predicted_with_a_band_that_holds_until_the_robot_changes():
+    """By blocks that the estimate has not seen; the band is the noise and what is not known."""
+    sigma = np.array([0.3, 0.5, 0.4, 0.05, 0.04, 0.03])
+
+    def noisy(mechanism, seed, reach=1.0):
+        block = recording(mechanism, 5.0, 100.0, seed=seed, reach=reach)
+        (stream,) = block.streams
+        noise = sigma * np.random.default_rng(seed).normal(size=stream.effort.shape)
+        return replace(block, streams=(replace(stream, effort=stream.effort + noise),))
+
+    watch = Watch(ARM, LINK)
+    estimates = [watch.add(noisy(ARM, 30 + k)) for k in range(8)]
+    assert [bool(each.torques) for each in estimates] == [False, False, *(6 * [True])]
+    for joint, own in zip(ARM.joint_names, sigma, strict=True):
+        told = [each.torques[joint] for each in estimates[2:]]
+        assert 0.93 < np.mean([each.inside for each in told]) < 0.985
+        assert 0.95 * own < told[-1].deviation < 1.3 * own
+        assert all(abs(each.measured - each.value) < 4 * each.deviation for each in told)
+    load = noisy(working({f"{LINK}.mass": 1.0}), 40)
+    (stream,) = load.streams
+    changed = watch.add(load).torques
+    assert changed[ARM.joint_names[1]].inside < 0.5
+    # the ends of a block are lost to the filter
+    measured = changed[ARM.joint_names[1]].measured
+    assert abs(stream.effort[-100:, 1] - measured).min() < 1e-9
+    assert not watch.add(load).torques  # it is calibrated anew
+    # after small motion the parameters are known less well than the noise
+    watch = Watch(ARM, LINK)
+    for k in range(4):
+        watch.add(noisy(ARM, 50 + k, reach=0.02))
+    wide = watch.add(noisy(ARM, 60)).torques
+    assert all(each.inside > 0.9 for each in wide.values())
+    assert wide[ARM.joint_names[1]].deviation > 2 * sigma[1]
 
 
 def test_gaps_do_not_make_more_blocks_of_one(watched):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -279,12 +280,16 @@ def test_a_robot_on_a_wall_is_not_told_another_load():
         with Watched(gravity=gravity) as watched:
             watched.description.publish(String(data=URDF))
             watched.until(lambda w=watched: "watching" in w.log, "the robot")
-            for k, block in enumerate(blocks(wall, BLOCKS, seed=13)):
+            for k, block in enumerate(blocks(wall, BLOCKS + 1, seed=13)):
                 watched.work(block, 100.0 * k)
             values = {each.key: each.value for each in watched.reports[-1].status[0].values}
             missed.append(float(values[f"{ARM.joint_names[1]}: missed"].split()[0]))
             assert watched.stop() == 0
     assert missed[1] < 0.05 * missed[0]
+    assert re.fullmatch(
+        r"\S+ ± \S+ predicted, \S+ measured; \d+% of the block inside",
+        values[f"{ARM.joint_names[1]}: torque"],
+    )
 
 
 def test_of_two_nodes_of_one_name_neither_adopts():

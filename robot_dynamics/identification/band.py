@@ -127,14 +127,18 @@ def needed(spread: Spread, unknowns: Columns, missed: Iterable[tuple[Samples, Fl
         usable.append(part.usable)
         variance.append(spread.variance(Rows(unknowns, part)))
     missing, told, believed = map(np.concatenate, (few, variance, usable))
-    return _counted(missing, told, believed, spread.sigma)
+    return counted(missing, told, believed, spread.sigma)
 
 
-def _counted(
-    residual: Floats, variance: Floats, usable: NDArray[np.bool_], sigma: Floats
-) -> Needed:
-    """The histograms of efforts that deviate from the model by a residual (k, n), with y C yᵀ
-    (k, n)."""
+def counted(residual: Floats, variance: Floats, usable: NDArray[np.bool_], sigma: Floats) -> Needed:
+    """The histograms of held-out efforts.
+
+    Args:
+        residual: (k, n), N·m or N: measured minus modelled efforts, unfiltered.
+        variance: (k, n), (N·m)² or N²: y C yᵀ.
+        usable: (k, n): which efforts to count.
+        sigma: (n,), N·m or N: the unit of s, as in `Spread`.
+    """
     edges = _edges()
 
     def histogram(squares: Floats) -> Floats:

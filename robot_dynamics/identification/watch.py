@@ -12,11 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import BODY, body_of
 from ..mechanism.transform import with_parts
+from .band import Needed, counted, root_of
 from .bodies import reference
 from .fit import RIDGE
 from .fleet import one_blas_thread
@@ -39,6 +41,10 @@ WORSE = 1.05
 CHANGED = 2.0
 """If the estimate's error on the newest block is larger than this multiple of the error of the
 block's own fit, the robot has changed"""
+LEFT = 0.1
+"""The smallest fraction of a block's independent samples that its own fit leaves over"""
+REWEIGHTINGS = 3
+"""Fits of a block to itself, each weighted by the noise that the one before left at each joint"""
 OWN = 3
 """A joint's own columns: viscous, Coulomb, offset"""
 
@@ -55,6 +61,19 @@ class Number:
     """Standard deviation of the estimate"""
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """One joint's torque, predicted before its block was used, with its band (see `band`)."""
+
+    value: float
+    """N·m or N, as for all three, in the newest state of the block"""
+    deviation: float
+    """Standard deviation of the measured torque about the prediction"""
+    measured: float
+    inside: float
+    """Fraction of the block's measured torques within two deviations"""
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """The current estimate."""
@@ -66,6 +85,8 @@ class Estimate:
     """By joint, N·m or N: RMS error of the model in force on the evaluated blocks"""
     proposed: dict[str, float]
     """By joint, N·m or N: RMS error on these blocks of the parameters proposed before each one"""
+    torques: dict[str, Prediction]
+    """By joint; empty until a block has shown how accurate predictions are"""
     why_not: str
     """Why it is not proven; empty if it is"""
 
@@ -129,6 +150,8 @@ class Watch:
             ]
         )
         self._x: Floats | None = None
+        self._root = np.zeros((self._size, self._size))
+        self._torques: dict[str, Prediction] = {}
         self._judged = np.zeros((2, n))
         self._count, self._blocks = 0.0, 0
 
@@ -138,6 +161,8 @@ class Watch:
         self._moment = np.zeros(self._size)
         self._sigma2 = np.zeros(len(self._unknowns.joints))
         self._weight = 0.0
+        self._needed: Needed | None = None
+        self._unit = self._sigma2
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -173,6 +198,7 @@ class Watch:
         tau = np.where(good, samples.unfiltered - known, 0.0)
         forget = float(np.exp(-prepared.duration / self.memory))
         self._judge(A, tau, good, forget)
+        self._predict(A, tau, known, good, forget)
         self._take(A, tau, good, forget)
         return self._estimate()
 
@@ -186,19 +212,61 @@ class Watch:
         self._count = forget * self._count + 1.0
         self._blocks += 1
 
+    def _predict(
+        self, A: Floats, tau: Floats, known: Floats, good: NDArray[np.bool_], forget: float
+    ) -> None:
+        """Predict a new block's torques with the estimate so far, and calibrate the band."""
+        self._torques = {}
+        if self._x is None:
+            return
+        if self._needed is None:  # the histograms of all blocks have one unit
+            self._unit = np.sqrt(self._sigma2 / self._weight)
+        # deviation² = y C yᵀ + s²
+        left, variance = tau - A @ self._x, ((A @ self._root) ** 2).sum(axis=-1)
+        new, old = counted(left, variance, good, self._unit), self._needed
+        if old is None:
+            self._needed = new
+            return
+        self._needed = Needed(
+            forget * old.counts + new.counts,
+            forget * old.sizes + new.sizes,
+            forget * old.independent + new.independent,
+        )
+        deviation = np.sqrt(variance + old.residual(self._unit) ** 2)
+        inside = (good & (abs(left) < 2 * deviation)).sum(axis=0) / np.maximum(good.sum(axis=0), 1)
+        for j in np.flatnonzero(good.any(axis=0)):
+            k = np.flatnonzero(good[:, j])[-1]
+            measured = known[k, j] + tau[k, j]
+            each = measured - left[k, j], deviation[k, j], measured, inside[j]
+            self._torques[self.joints[j]] = Prediction(*map(float, each))
+
     def _take(self, A: Floats, tau: Floats, good: Floats, forget: float) -> None:
         """Add a block to the sums; if it contradicts the older ones, they are discarded."""
-        own = np.linalg.lstsq(A.reshape(-1, self._size), tau.ravel(), 1e-9)[0]
-        residual = np.where(good, tau - A @ own, 0.0)
-        floor = 1e-12 * max(float((tau**2).mean()), 1e-300)
-        noise = np.maximum(_mean_square(residual, good), floor)
-        # all samples within the correlation time count as one
-        lengths = np.array([max(1.0, correlation_length(each)) for each in residual.T])
-        self._add(A, tau, good, noise * lengths, forget)
+        noise, variance = self._noise(A, tau, good)
+        self._add(A, tau, good, variance, forget)
         missed = _mean_square(tau - A @ self._fitted()[0], good)
         if (missed / noise).mean() > CHANGED**2:
             self._forget()
-            self._add(A, tau, good, noise * lengths, forget)
+            self._add(A, tau, good, variance, forget)
+
+    def _noise(self, A: Floats, tau: Floats, good: Floats) -> tuple[Floats, Floats]:
+        """(mean squares (n,) that a block's own fit misses, variances (n,) of the noise, as if
+        samples were independent)."""
+        floor = 1e-12 * max(float((tau**2).mean()), 1e-300)
+        noise = np.full(len(self.joints), floor)
+        for _ in range(REWEIGHTINGS):
+            root = (good / np.sqrt(noise))[..., None]
+            U, s, Vt = np.linalg.svd((A * root).reshape(-1, self._size), full_matrices=False)
+            U, s, Vt = U[:, s > 1e-9 * s[0]], s[s > 1e-9 * s[0]], Vt[s > 1e-9 * s[0]]
+            own = Vt.T @ (U.T @ (tau[..., None] * root).ravel() / s)
+            noise = np.maximum(_mean_square(tau - A @ own, good), floor)
+        residual = np.where(good, tau - A @ own, 0.0)
+        # all samples within the longest joint's correlation time count as one, as a block is too
+        # short to tell each joint's; and the fit itself uses up some
+        length = max(1.0, *(correlation_length(each) for each in residual.T))
+        fitted = (U**2).sum(axis=1).reshape(tau.shape).sum(axis=0)
+        share = length * fitted / np.maximum(good.sum(axis=0), 1)
+        return noise, noise * length / np.maximum(1.0 - share, LEFT)
 
     def _add(self, A: Floats, tau: Floats, good: Floats, variance: Floats, forget: float) -> None:
         self._sigma2 = forget * self._sigma2 + variance
@@ -220,7 +288,9 @@ class Watch:
 
     def _estimate(self) -> Estimate:
         self._x, H = self._fitted()
-        deviations = np.sqrt(np.maximum(np.diag(inverted(H)), 0.0))
+        covariance = inverted(H)
+        self._root = root_of(covariance)
+        deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         numbers = {
             f"{self.link}.{name}": Number(
                 float(self._x[k]), float(self._x0[k]), float(deviations[k])
@@ -236,7 +306,7 @@ class Watch:
                 )
         rms = np.sqrt(self._judged / max(self._count, 1e-300))
         missed, proposed = (dict(zip(self.joints, each.tolist(), strict=True)) for each in rms)
-        return Estimate(numbers, missed, proposed, self._why_not(numbers))
+        return Estimate(numbers, missed, proposed, self._torques, self._why_not(numbers))
 
     def _fitted(self) -> tuple[Floats, Floats]:
         """(x, Hessian) of the fit to the sums."""

@@ -8,7 +8,7 @@ It reports a better model if it finds one, and changes nothing by itself.
 | in | `robot_description` | String, transient local | the current model, URDF |
 | in | `joint_states` | JointState | by name; those without stamp or efforts are ignored |
 | in | `~/payloads` | String, transient local | those in the model of the node `feed_forward` |
-| out | `/diagnostics` | DiagnosticArray | each number, its deviation, and whether it is proven |
+| out | `/diagnostics` | DiagnosticArray | numbers, their deviations, torques, and what is proven |
 | out | `~/robot_description` | String, transient local | the adopted model; nothing before that |
 | service | `~/adopt` | std_srvs/Trigger | approves the proposed model: publishes it if proven |
 
@@ -208,6 +208,11 @@ class WatchNode(Node):  # type: ignore[misc]
             for joint, missed in estimate.missed.items():
                 values[f"{joint}: missed"] = (
                     f"{missed:.4g} current, {estimate.proposed[joint]:.4g} proposed"
+                )
+            for joint, torque in estimate.torques.items():
+                values[f"{joint}: torque"] = (
+                    f"{torque.value:.4g} ± {2 * torque.deviation:.2g} predicted, "
+                    f"{torque.measured:.4g} measured; {torque.inside:.0%} of the block inside"
                 )
             said = "proven" if proven else "not proven"
             if said != self._said:
