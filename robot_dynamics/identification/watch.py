@@ -41,8 +41,6 @@ WORSE = 1.05
 CHANGED = 2.0
 """If the estimate's error on the newest block is larger than this multiple of the error of the
 block's own fit, the robot has changed"""
-LEFT = 0.1
-"""The smallest fraction of a block's independent samples that its own fit leaves over"""
 REWEIGHTINGS = 3
 """Fits of a block to itself, each weighted by the noise that the one before left at each joint"""
 OWN = 3
@@ -256,17 +254,15 @@ class Watch:
         noise = np.full(len(self.joints), floor)
         for _ in range(REWEIGHTINGS):
             root = (good / np.sqrt(noise))[..., None]
-            U, s, Vt = np.linalg.svd((A * root).reshape(-1, self._size), full_matrices=False)
-            U, s, Vt = U[:, s > 1e-9 * s[0]], s[s > 1e-9 * s[0]], Vt[s > 1e-9 * s[0]]
-            own = Vt.T @ (U.T @ (tau[..., None] * root).ravel() / s)
+            own = np.linalg.lstsq(
+                (A * root).reshape(-1, self._size), (tau[..., None] * root).ravel(), 1e-9
+            )[0]
             noise = np.maximum(_mean_square(tau - A @ own, good), floor)
         residual = np.where(good, tau - A @ own, 0.0)
-        # all samples within the longest joint's correlation time count as one, as a block is too
-        # short to tell each joint's; and the fit itself uses up some
+        # all samples within the longest joint's correlation time count as one: a block is too short
+        # to tell each joint's
         length = max(1.0, *(correlation_length(each) for each in residual.T))
-        fitted = (U**2).sum(axis=1).reshape(tau.shape).sum(axis=0)
-        share = length * fitted / np.maximum(good.sum(axis=0), 1)
-        return noise, noise * length / np.maximum(1.0 - share, LEFT)
+        return noise, noise * length
 
     def _add(self, A: Floats, tau: Floats, good: Floats, variance: Floats, forget: float) -> None:
         self._sigma2 = forget * self._sigma2 + variance
