@@ -90,3 +90,22 @@ def test_the_topic_of_an_imu_is_the_nodes_where_it_is_given():
 def test_a_file_of_parameters_that_is_not_there_starts_nothing():
     with pytest.raises(RuntimeError, match=r"params_file: nowhere\.yaml: no such file"):
         started("polar", params_file="nowhere.yaml")
+
+
+@pytest.mark.parametrize("pushed", [{}, {"ros_namespace": "/cell"}])
+@pytest.mark.parametrize("namespace", ["", "left", "/left"])
+@pytest.mark.parametrize("controller", ["arm_controller", "/arm_controller"])
+def test_after_a_crash_zeros_go_where_the_torques_went(pushed, namespace, controller):
+    from launch_ros.utilities import make_namespace_absolute, prefix_namespace
+
+    from robot_dynamics.ros.launching import composed
+
+    context = LaunchContext()
+    chosen = {"namespace": namespace, "controller": controller}
+    context.launch_configurations.update(arguments("polar") | chosen | pushed)
+    (node,), release = composed(context)
+    node._perform_substitutions(context)
+    ((_, remapped),) = node.expanded_remapping_rules
+    where = node.expanded_node_namespace
+    there = "" if where == node.UNSPECIFIED_NODE_NAMESPACE else where
+    assert release.topic == make_namespace_absolute(prefix_namespace(there, remapped))

@@ -25,6 +25,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.ros_adapters import get_ros_node
 from launch_ros.substitutions import ExecutableInPackage, FindPackagePrefix, FindPackageShare
+from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 from std_msgs.msg import Float64MultiArray
 
 from ..description import load
@@ -177,7 +178,10 @@ def composed(
     if value("base_imu"):
         remapped.append(("~/base_imu", value("base_imu")))
     level = value("log_level") or "info"
-    release = Release("/".join(filter(None, ["", value("namespace"), efforts])))
+    # as the node resolves it, which may also be in a namespace that was pushed around the launch
+    pushed = context.launch_configurations.get("ros_namespace")
+    there = prefix_namespace(prefix_namespace(pushed, value("namespace")), efforts)
+    release = Release(make_namespace_absolute(there))
     common = {"namespace": value("namespace"), "output": "screen"}
     ours = {
         **common,
@@ -265,7 +269,7 @@ class Release:
     """
 
     def __init__(self, topic: str):
-        self._topic = topic
+        self.topic = topic
         self._publisher: Any = None
         self._newest: Any = None
 
@@ -277,10 +281,10 @@ class Release:
             context: the launch's context, which has a ROS node.
         """
         node = get_ros_node(context)
-        self._publisher = node.create_publisher(Float64MultiArray, self._topic, NEWEST)
+        self._publisher = node.create_publisher(Float64MultiArray, self.topic, NEWEST)
         # the middleware keeps the newest message, which is only taken when it is needed
         self._newest = node.create_subscription(
-            Float64MultiArray, self._topic, print, NEWEST, callback_group=PolledGroup()
+            Float64MultiArray, self.topic, print, NEWEST, callback_group=PolledGroup()
         )
 
     def after_a_crash(self, event: ProcessExited, _context: LaunchContext) -> None:
@@ -299,7 +303,7 @@ class Release:
             taken = self._newest.handle.take_message(Float64MultiArray, False)
         if taken is None:
             get_logger("robot_dynamics").warning(
-                f"{self._topic}: the launch received no torques and cannot know their number, so "
+                f"{self.topic}: the launch received no torques and cannot know their number, so "
                 "it publishes no zeros; if any were sent, the controller still holds the last ones"
             )
             return
