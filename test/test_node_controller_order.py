@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,10 +36,21 @@ REMAP = ("-r", f"~/commands:={TOPIC}")
 RIGHT, WRONG = ["theta1", "d2"], ["d2", "theta1"]
 
 
-def connected(**values) -> Partner:
+WITHOUT_LEASE = (
+    sys.executable,
+    "-c",
+    "import sys\n"
+    "from robot_dynamics.ros import executables, torque_topics\n"
+    "torque_topics.LEASE = 0.0\n"
+    "sys.exit(executables.feed_forward())",
+)
+"""The node, which knows at once that other publishers are no remains of killed ones"""
+
+
+def connected(program: tuple[str, ...] = (), **values) -> Partner:
     """The node, whose torques go to a controller that need not be there."""
     values = {"description": POLAR, "max_age": 20.0, "command_timeout": 0.0, **values}
-    found = Partner(arguments=REMAP, **values)
+    found = Partner(program=program, arguments=REMAP, **values)
     found._meet = lambda: found.until(
         lambda: (
             found.states_out.get_subscription_count()
@@ -389,3 +401,41 @@ def test_a_launch_that_watches_the_torques_is_not_told_as_their_receiver(partner
         served(partner, launch)
         with listener(partner, "effort_controller", RIGHT):
             partner.until(lambda: one in message(), one, meanwhile=gently)
+
+
+def test_whoever_else_commands_the_controller_is_named_even_under_the_same_name():
+    with connected(WITHOUT_LEASE) as partner, listener(partner, "effort_controller", RIGHT) as node:
+        served(partner, node)
+
+        def level() -> bytes:
+            return partner.diagnostics[-1].status[0].level if partner.diagnostics else b""
+
+        # a launch file's node, which publishes zeros after a crash, is no rival
+        launch = rclpy.create_node("launch_ros_1", context=partner.node.context)
+        launch.create_publisher(Float64MultiArray, TOPIC, 1)
+        partner.until(lambda: node.count_publishers(TOPIC) == 2, "the launch")
+        for name in ("stranger", "feed_forward"):
+            rival = rclpy.create_node(name, context=partner.node.context)
+            rival.create_publisher(Float64MultiArray, TOPIC, 1)
+            words = f"{TOPIC} has torques of /{name} as well"
+            told(partner, words)
+            partner.until(
+                lambda words=words: (
+                    level() == b"\x01" and words in partner.diagnostics[-1].status[0].message
+                ),
+                "a warning",
+                meanwhile=lambda: ask(partner),
+            )
+            rival.destroy_node()
+            partner.until(lambda: level() == b"\x00", "its end", meanwhile=lambda: ask(partner))
+        assert partner.log.count("as well, and the controller") == 2
+        launch.destroy_node()
+
+
+def test_what_a_killed_process_leaves_in_the_graph_is_no_rival(partner):
+    rival = rclpy.create_node("feed_forward", context=partner.node.context)
+    rival.create_publisher(Float64MultiArray, TOPIC, 1)
+    seen = len(partner.diagnostics)
+    partner.until(lambda: len(partner.diagnostics) > seen + 3, "more diagnostics")
+    assert "as well" not in partner.log
+    rival.destroy_node()

@@ -128,7 +128,7 @@ class ControllerOrder:
         """Find the current subscribers."""
         now = self._steady()
         there = {
-            bytes(each.endpoint_gid): _name(each)
+            bytes(each.endpoint_gid): full_name(each)
             for each in self._node.get_subscriptions_info_by_topic(self._topic)
         }
         if len(there) < subscribers.now:
@@ -205,8 +205,8 @@ class ControllerOrder:
             self.problem = f"waiting for the node name of a subscriber of {self._topic}"
 
 
-def _name(endpoint: Any) -> str:
-    """The full name of the node that a subscription belongs to; empty: not known yet."""
+def full_name(endpoint: Any) -> str:
+    """The full name of the node that an endpoint belongs to; empty: not known yet."""
     if endpoint.node_name.startswith("_NODE_NAME_UNKNOWN"):
         return ""
     return f"{endpoint.node_namespace.rstrip('/')}/{endpoint.node_name}"

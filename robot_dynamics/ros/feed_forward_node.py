@@ -26,7 +26,7 @@ from ..errors import InputError, listed, wrong
 from .declared_parameters import declare
 from .feed_forward import payload
 from .feed_forward.controller import FeedForward
-from .feed_forward.diagnostics import Diagnosis
+from .feed_forward.diagnostics import Diagnosis, mixed
 from .feed_forward.limits import unlimited
 from .feed_forward.parameters import Settings
 from .feed_forward.refusal import RefusedError
@@ -118,6 +118,7 @@ class FeedForwardNode(Managed):
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10, **QUIET_OUT)
         self._reported = steady.monotonic()
         self._diagnosis = Diagnosis(self._reported)
+        self._rivals: list[str] = []
 
         self._ticks: Any = None
         if not settings.measured:
@@ -351,6 +352,10 @@ class FeedForwardNode(Managed):
     def _report(self) -> None:
         """Publish the diagnostics."""
         self._reported = steady.monotonic()
+        rivals = self._torques.rivals()
+        if rivals != self._rivals and rivals:
+            self.warn(mixed(self._torques.topic, rivals))
+        self._rivals = rivals
         report = self._diagnosis.report(
             self.controller,
             self._changes.builder.busy,
@@ -361,6 +366,7 @@ class FeedForwardNode(Managed):
             blocked=self._torques.blocked,
             topic=self._torques.topic,
             subscribers=self._torques.subscribers,
+            rivals=rivals,
         )
         publish_diagnostics(
             self._diagnostics,

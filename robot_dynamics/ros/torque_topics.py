@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..scalar import Floats
-from .controller_order import INTRODUCTION, ControllerOrder, Subscribers
+from .controller_order import INTRODUCTION, ControllerOrder, Subscribers, full_name
 from .feed_forward.outlet import Torques
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND
@@ -36,6 +36,9 @@ OWED_FOR = 10.0
 
 LAUNCH = "launch_ros_"
 """Prefix of the name of a launch file's node, which removes torques after a crash"""
+
+LEASE = 30.0
+"""s for which an endpoint may be that of a killed process (20 s with Fast DDS)"""
 
 REPETITION = 0.02
 """s between repetitions of the last torques, for subscribers that send no acknowledgement"""
@@ -75,6 +78,8 @@ class TorqueTopics:
         # torques at rest that could not be published: the controllers still hold those of a motion
         self._owed: Torques | None = None
         self._owed_since = 0.0
+        # publishers of the controller's topic by their identifiers: when each was first seen
+        self._since: dict[bytes, float] = {}
 
     @property
     def blocked(self) -> str:
@@ -92,6 +97,23 @@ class TorqueTopics:
         node."""
         found = self._node.get_subscriptions_info_by_topic(self._to_controller.topic_name)
         return sum(not each.node_name.startswith(LAUNCH) for each in found)
+
+    def rivals(self) -> list[str]:
+        """The other nodes that publish on the controller's topic, not counting a launch file's
+        node; to be called periodically, as they count after `LEASE`."""
+        now = time.monotonic()
+        found = self._node.get_publishers_info_by_topic(self._to_controller.topic_name)
+        there = {
+            bytes(each.endpoint_gid): full_name(each) or "a node without a name"
+            for each in found
+            if not each.node_name.startswith(LAUNCH)
+        }
+        self._since = {gid: self._since.get(gid, now) for gid in there}
+        names = [name for gid, name in there.items() if now - self._since[gid] >= LEASE]
+        own = self._node.get_fully_qualified_name()
+        if own in names:  # another one of the same name remains
+            names.remove(own)
+        return sorted(names)
 
     def set_outputs(self, outputs: Sequence[str], *, are_joints: bool) -> None:
         """Set the names of the torques that are published from now on.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ class Diagnosis:
         blocked: str = "",
         topic: str = "~/commands",
         subscribers: int = 1,
+        rivals: Sequence[str] = (),
     ) -> Report:
         """A report on the node's current state.
 
@@ -78,6 +80,7 @@ class Diagnosis:
             blocked: why no torques are sent to the controller; empty: they are.
             topic: the topic of the torques.
             subscribers: how many it has; they may not apply the torques.
+            rivals: other nodes that publish on it.
         """
         states, commands, outlet = controller.states, controller.commands, controller.outlet
         counts = (states.count, commands.count, outlet.count)
@@ -132,10 +135,8 @@ class Diagnosis:
         if state == "active":
             level, message = self._verdict(controller, rates, new, now)
             if level == OK and rates[2] > 0:
-                # only the controller manager knows which of them apply the torques
-                message += f"; subscribers of {topic}: {subscribers}"
-                if not subscribers:
-                    level, message = WARN, f"nobody receives the torques: {topic} has no subscriber"
+                level, told = received(topic, subscribers, rivals)
+                message = told if level else f"{message}; {told}"
             if blocked:
                 level, message = ERROR, f"no torques: {blocked}"
         if description_refused:
@@ -184,6 +185,24 @@ class Diagnosis:
             "finished": f"the trajectory has ended: {what}",
         }
         return OK, words.get(phase, "publishing torques")
+
+
+def received(topic: str, subscribers: int, rivals: Sequence[str]) -> tuple[int, str]:
+    """(level, message) about who receives the torques; see `Diagnosis.report`."""
+    if not subscribers:
+        return WARN, f"nobody receives the torques: {topic} has no subscriber"
+    if rivals:
+        return WARN, mixed(topic, rivals)
+    # only the controller manager knows which of them apply the torques
+    return OK, f"subscribers of {topic}: {subscribers}"
+
+
+def mixed(topic: str, rivals: Sequence[str]) -> str:
+    """What is wrong if other nodes publish on the topic of the torques."""
+    return (
+        f"{topic} has torques of {listed(rivals)} as well, and the controller applies those that "
+        "come last: end one of the nodes, or remap its topic"
+    )
 
 
 def readings(controller: FeedForward, now: int) -> dict[str, str]:
