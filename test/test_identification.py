@@ -655,6 +655,25 @@ def test_standard_deviations_cover(arm):
     assert 0.9 < np.sqrt((off**2).mean()) < 1.1
 
 
+def test_standard_deviations_cover_after_a_short_recording(arm):
+    """A fit with as many parameters as three seconds can fill leaves residuals below the noise."""
+    real = replace(changed(arm, seed=5, by=0.1, smooth=False), rotors=())
+    dynamics = InverseDynamics(real)
+    right = dict(zip(dynamics.parameter_names, dynamics.parameters, strict=True))
+    off: list[float] = []
+    for seed in (2, 3, 5):
+        (stream,) = recording(real, 3.0, 100.0, seed=seed, noise=0.02).streams
+        rng = np.random.default_rng(seed)
+        q, qd = (
+            values + noise * rng.normal(size=values.shape)
+            for values, noise in ((stream.position, 1e-5), (stream.velocity, 1e-3))
+        )
+        found = identify(arm, Recording("short", (replace(stream, position=q, velocity=qd),)))
+        pairs = zip(found.parameters.items(), deviations(found).values(), strict=True)
+        off += [(value - right.get(name, 0.0)) / deviation for (name, value), deviation in pairs]
+    assert (np.abs(off) < 3).mean() > 0.93
+
+
 @pytest.mark.parametrize(("duration", "least", "most"), [(5.0, 0.93, 1.0), (20.0, 0.93, 0.975)])
 def test_efforts_lie_in_the_band_that_is_predicted(arm, truth, duration, least, most):
     """On new, unfiltered motion 95 % lie within two deviations."""
