@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 import rclpy
+from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from node_bench import Bench, point
@@ -327,17 +328,19 @@ def test_what_cannot_be_followed_is_told_with_what_to_do():
 def test_what_sleeps_is_looked_at_all_the_same():
     with Partner(description=POLAR) as partner:
         torques(partner)
-        # commands may not be lost: who sends them as best effort is told
-        partner.node.create_publisher(
-            JointTrajectory, "/feed_forward/command", qos_profile_sensor_data
-        )
+        # what must not be lost: who sends it as best effort is told
+        topics = {"command": JointTrajectory, "payload": InertiaStamped}
+        topics["trajectory_in"] = JointTrajectory
+        for topic, kind in topics.items():
+            partner.node.create_publisher(kind, f"/feed_forward/{topic}", qos_profile_sensor_data)
         partner.until(
-            lambda: "incompatible QoS" in partner.log,
-            "the warning",
+            lambda: all(
+                f"topic '~/{topic}', offering incompatible" in partner.log for topic in topics
+            ),
+            "the warnings",
             meanwhile=lambda: asked(partner),
         )
-        assert partner.log.count("incompatible QoS") == 1
-        assert "~/command" in partner.log
+        assert partner.log.count("incompatible QoS") == len(topics)
         kind = partner.node.get_publishers_info_by_topic("/joint_states")[0]
         answer = partner.ask(
             GetTypeDescription,
@@ -348,6 +351,14 @@ def test_what_sleeps_is_looked_at_all_the_same():
         described = answer.type_description.type_description
         assert answer.successful, answer.failure_reason
         assert described.type_name == "sensor_msgs/msg/JointState"
+
+
+def test_a_description_that_is_not_latched_is_told_where_it_is_waited_for():
+    with Partner() as partner:
+        partner.node.destroy_publisher(partner.description_out)
+        partner.node.create_publisher(String, "robot_description", 1)
+        words = "topic 'robot_description', offering incompatible QoS"
+        partner.until(lambda: words in partner.log, "the warning")
 
 
 def test_who_is_spoken_to_is_served_at_once_until_nothing_has_come_for_a_while():

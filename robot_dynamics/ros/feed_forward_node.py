@@ -87,7 +87,6 @@ class FeedForwardNode(Managed):
             **OVERRIDABLE,
             **QUIET_IN,
         )
-        # only this one keeps its event handlers, which report publishers with an incompatible QoS
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **OVERRIDABLE)
         # messages that arrive rarely; while they are frequent, their subscriptions stay active and
         # handle them immediately
@@ -139,9 +138,13 @@ class FeedForwardNode(Managed):
     def _subscribe_idle(
         self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any
     ) -> None:
-        """Subscribe to a topic that costs nothing while no messages arrive."""
+        """Subscribe to a topic that costs nothing while no messages arrive.
+
+        Where a publisher's QoS may be incompatible, its event handlers report it.
+        """
+        quiet = QUIET_IN if qos is qos_profile_sensor_data else {}
         self.create_subscription(
-            kind, topic, callback, qos, callback_group=self.idle_group, **QUIET_IN
+            kind, topic, callback, qos, callback_group=self.idle_group, **quiet
         )
 
     # Life cycle

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
+from rclpy.event_handler import EventHandler
 
 ACTIVE_TIME = 10.0
 """s that an entity stays active after its last message"""
@@ -53,21 +54,24 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         self._active_since: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
 
     def can_execute(self, entity: Any) -> bool:
-        """Is the entity active?
+        """Is the entity active? The events of a subscription always are: the node hides them.
 
         Args:
-            entity: a subscription or service.
+            entity: a subscription, a service, or an event handler.
         """
-        return entity in self._active_since
+        return isinstance(entity, EventHandler) or entity in self._active_since
 
     def add_entity(self, entity: Any) -> None:
-        """Add a new subscription or service, as in every group."""
+        """Add a new subscription or service, as in every group; event handlers are not polled."""
+        if isinstance(entity, EventHandler):
+            return
         super().add_entity(entity)
         self.changes += 1
 
     def beginning_execution(self, entity: Any) -> bool:
         """A message or request has arrived: the entity stays active."""
-        self._mark_active(entity)
+        if not isinstance(entity, EventHandler):
+            self._mark_active(entity)
         return True
 
     def _mark_active(self, entity: Any) -> None:

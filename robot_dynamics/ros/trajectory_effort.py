@@ -21,7 +21,7 @@ from ..errors import RobotDynamicsError
 from .feed_forward.background import BackgroundTasks
 from .feed_forward.process import unexpected
 from .feed_forward.refusal import RefusedError, Tally
-from .publishing import QUIET_IN, QUIET_OUT, publish
+from .publishing import QUIET_OUT, publish
 
 DEPTH = 10
 
@@ -63,7 +63,6 @@ class TrajectoryEffort:
             DEPTH,
             callback_group=group,
             raw=True,
-            **QUIET_IN,
         )
         self._out = node.create_publisher(JointTrajectory, "~/trajectory_out", DEPTH, **QUIET_OUT)
 
