@@ -518,14 +518,17 @@ def test_a_single_point_stamped_ahead_does_not_live_longer():
     close(bench.state(0.6), torque(0.0, 0.0, 0.0))
 
 
-def test_before_simulated_time_begins_stamps_are_taken_as_they_are():
+def test_before_simulated_time_begins_no_command_is_taken_as_it_could_not_end():
     bench = Bench()
     message = JointTrajectory(joint_names=["swing"], points=[point(qdd=3.0)])
-    message.header.stamp = stamp(0.0)
-    bench.controller.command(message, 0)
     state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
     state.header.stamp = stamp(0.1)
-    close(bench.controller.state(state, 0).values, torque(0.4, 0.0, 3.0))
+    bench.controller.command(message, 0)
+    assert bench.controller.state(state, 0) is None
+    assert bench.rejected() == {"command: no clock": 1}
+    assert "nothing has been received on /clock" in bench.log[-1]
+    bench.command(0.1, point(qdd=3.0))
+    close(bench.state(0.1, 0.4), torque(0.4, 0.0, 3.0))
 
 
 # Over stays over
@@ -825,14 +828,10 @@ def test_a_trajectory_may_begin_within_a_minute():
     close(bench.state(59.0), torque(0.0, 0.0, 6 / 4))
 
 
-def test_a_trajectory_of_another_clock_is_found_out_when_the_clock_begins():
-    bench = Bench()
-    message = JointTrajectory(joint_names=["swing"], points=[point(0.0, q=0.0), point(1.0, q=0.0)])
-    message.header.stamp = stamp(0.0)
-    bench.controller.command(message, 0)
-    state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
-    state.header.stamp = Time(nanosec=10**8)
-    assert bench.controller.state(state, 10**8) is None
+def test_a_trajectory_by_the_clock_is_not_led_into_from_states_of_a_recording():
+    bench = Bench(max_age=0.0)
+    bench.command(100.0, point(0.0, q=0.0), point(1.0, q=0.0), stamped=100.0)
+    assert bench.state(100.0, 0.4, stamped=0.0) is None
     assert bench.rejected() == {"command: future stamp": 1}
 
 

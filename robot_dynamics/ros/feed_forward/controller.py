@@ -27,7 +27,7 @@ from .outlet import Outlet, Torques
 from .parameters import Settings
 from .refusal import RefusedError, Tally, no_robot, reason_of
 from .residual import Residual
-from .stamps import SECOND
+from .stamps import NO_CLOCK, SECOND
 from .states import States
 from .torque_model import Model
 from .wrenches import Wrenches
@@ -153,6 +153,8 @@ class FeedForward:
     def command(self, message: Any, now: int) -> None:
         """Handle a JointTrajectory, which takes over with the next state."""
         with self.tally.refusing("command"):
+            if now == 0:  # it could not end
+                raise RefusedError("no clock", f"{NO_CLOCK}; send it again when there is")
             self.commands.take(message, now, self._robot, self.settings)
 
     def wrench(self, message: Any, now: int) -> str | None:

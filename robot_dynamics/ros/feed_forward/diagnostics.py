@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import listed
 from .controller import FeedForward
-from .stamps import SECOND
+from .stamps import NO_CLOCK, SECOND
 from .torque_model import Model
 
 OK, WARN, ERROR = range(3)
@@ -160,6 +160,8 @@ class Diagnosis:
         phase, action = controller.commands.phase, controller.settings.on_timeout
         if controller.model is None:
             return ERROR, "no robot: waiting for robot_description"
+        if now == 0:
+            return WARN, NO_CLOCK
         silent = controller.commands.is_over and action == "stop"
         if phase != "waiting" and rates[2] == 0 and controller.settings.measured and not silent:
             why = (

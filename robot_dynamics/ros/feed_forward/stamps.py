@@ -13,6 +13,7 @@ FORGET_AFTER = SECOND
 """ns without an accepted message after which an earlier stamp means a restart (a recording played
 again, or a simulator that was reset), not a late message"""
 
+NO_CLOCK = "use_sim_time is set, but nothing has been received on /clock"
 
 FAR_AHEAD = 60 * SECOND
 """ns: a motion whose stamp is further ahead than this comes from another clock"""
