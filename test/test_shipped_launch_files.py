@@ -14,8 +14,15 @@ pytest.importorskip(
     "this test",
 )
 
-from launch import LaunchContext
-from launch.actions import DeclareLaunchArgument
+from launch import LaunchContext, LaunchDescription, LaunchService
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    OpaqueFunction,
+    RegisterEventHandler,
+    TimerAction,
+)
+from launch.event_handlers import OnProcessExit
 from launch_ros.actions import Node
 
 import robot_dynamics as rd
@@ -109,3 +116,17 @@ def test_after_a_crash_zeros_go_where_the_torques_went(pushed, namespace, contro
     where = node.expanded_node_namespace
     there = "" if where == node.UNSPECIFIED_NODE_NAMESPACE else where
     assert release.topic == make_namespace_absolute(prefix_namespace(there, remapped))
+
+
+def test_a_node_that_fails_ends_the_launch_with_1_after_what_it_printed_last():
+    """Its last lines, which give the reason, may come later than its exit."""
+    from robot_dynamics.ros.launching import Release
+
+    told = []
+    last = TimerAction(period=0.1, actions=[OpaqueFunction(function=lambda _: told.append("why"))])
+    exits = RegisterEventHandler(OnProcessExit(on_exit=[last]))
+    node = ExecuteProcess(cmd=["false"], on_exit=Release("/nowhere").then_end)
+    service = LaunchService(noninteractive=True)
+    service.include_launch_description(LaunchDescription([exits, node]))
+    assert service.run() == 1
+    assert told == ["why"]

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from launch import Action, LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, TimerAction
 from launch.events.process import ProcessExited
 from launch.logging import get_logger
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
@@ -43,6 +43,10 @@ RVIZ = PathJoinSubstitution([FindPackageShare("robot_dynamics"), "rviz", "robot.
 
 RESPAWN_DELAY = 1.0
 """s from the exit of a node to its restart"""
+
+LAST_LINES = 0.5
+"""s from the exit of a node to the end of the launch, which may show the node's last lines later
+than its exit: they give the reason"""
 
 RELEASE = 0.5
 """s for which zeros are published in place of a node that has crashed"""
@@ -292,11 +296,11 @@ class Release:
         if event.returncode < 0:
             threading.Thread(target=self._publish_zeros, daemon=True).start()
 
-    def then_end(self, event: ProcessExited, context: LaunchContext) -> None:
+    def then_end(self, event: ProcessExited, context: LaunchContext) -> list[Action]:
         """Handle the exit of a node whose failure ends the launch."""
         if event.returncode < 0:
             self._publish_zeros()
-        _ended(event, context)
+        return _ended(event, context)
 
     def _publish_zeros(self) -> None:
         with self._newest.handle:
@@ -343,8 +347,13 @@ def _seen(description: str, use_sim_time: dict[str, bool], common: dict[str, Any
     return [*publishers, rviz]
 
 
-def _ended(event: ProcessExited, _context: LaunchContext) -> None:
+def _ended(event: ProcessExited, _context: LaunchContext) -> list[Action]:
     """End the launch if a node fails; the launch then exits with 1."""
-    if event.returncode:
+    if not event.returncode:
+        return []
+
+    def fail(_context: LaunchContext) -> None:
         # launch has no other way to set an exit code other than 0
         raise RuntimeError(f"{event.process_name} ended with exit code {event.returncode}")
+
+    return [TimerAction(period=LAST_LINES, actions=[OpaqueFunction(function=fail)])]
