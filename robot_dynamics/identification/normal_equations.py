@@ -52,8 +52,6 @@ ROUNDING = 1e-11
 """Fraction of a joint's squared torque; smaller squared errors are lost to rounding in the sums"""
 UNCORRELATED = 0.05
 """Autocorrelation of residuals below which samples count as independent"""
-NEAR = 32
-"""Lags up to which the autocorrelation is faster to compute directly than by Fourier transform"""
 STRETCHES = 10
 """Largest number of fits in the search for stretched references; two to five are usual"""
 PULLED = 3.0
@@ -607,21 +605,11 @@ def correlation_length(residual: Floats) -> float:
     energy = float(residual @ residual)
     if n < 8 or energy == 0:
         return 1.0
-    length = 1.0
-    for k in range(1, min(n // 4, NEAR)):
-        rho = float(residual[k:] @ residual[:-k]) / energy
-        if rho < UNCORRELATED:
-            return length
-        length += 2 * rho
-    if n // 4 <= NEAR:
-        return length
-    from scipy.fft import irfft, next_fast_len, rfft
-
     # padded so that no lag wraps around
-    padded = next_fast_len(n + n // 4, real=True)
-    far = irfft(np.abs(rfft(residual, padded)) ** 2, padded)[NEAR : n // 4] / energy
-    end = int(np.argmax(far < UNCORRELATED)) if (far < UNCORRELATED).any() else len(far)
-    return length + float(2 * far[:end].sum())
+    padded = 1 << (n + n // 4).bit_length()
+    rho = np.fft.irfft(np.abs(np.fft.rfft(residual, padded)) ** 2)[1 : n // 4] / energy
+    end = int(np.argmax(np.append(rho, 0.0) < UNCORRELATED))
+    return 1.0 + float(2 * rho[:end].sum())
 
 
 def _folded(prepared: Prepared) -> Iterator[tuple[int, Samples]]:
