@@ -41,6 +41,13 @@ CLEAR = 0.2
 TELLING = 0.6
 """Ratio of the positions' roughness with even timing to that with the stamps, below which even
 timing is used"""
+BLOCK = 0.5
+"""s: over so long, late and early messages balance; a block"""
+BLOCK_MESSAGES = 32
+"""What a block has at least"""
+WANDER = 0.02
+"""Rate at which an even timing gains or loses on the stamps, beyond which it is not used: a clock
+is right about seconds, so the messages came more often at some times than at others"""
 
 
 def even_stretches(
@@ -207,7 +214,8 @@ def _evened(stream: Stream) -> tuple[Stream, float, float]:
     A stamp says when a message was sent, but the values may nevertheless have been sampled evenly.
     Of the stamps and up to three even timings that fit them, with and without gaps for lost
     messages, the one with the smoothest positions is used; the stamps, unless an even timing is
-    clearly smoother. Stamps that only count the messages are even, whether or not some were lost.
+    clearly smoother and does not wander away from them. Stamps that only count the messages are
+    even, whether or not some were lost.
     """
     time = stream.time
     period = float(np.median(np.diff(time)))
@@ -226,13 +234,17 @@ def _evened(stream: Stream) -> tuple[Stream, float, float]:
     roughness = [_roughness(each, stream.position) for each in (time, *even)]
     best, jitter, longer = int(np.argmin(roughness)), 0.0, 0.0
     if best and roughness[best] < TELLING * roughness[0]:
-        jitter = float(np.abs(even[best - 1] - time).max())
-        longer = float(np.ptp(even[best - 1]) - np.ptp(time))
+        chosen = even[best - 1]
+        longer = float(np.ptp(chosen) - np.ptp(time))
         longer = longer if longer > GAP * period else 0.0
-        time = even[best - 1]
+        if longer or _wander(chosen, time) < WANDER:
+            jitter = float(np.abs(chosen - time).max())
+            time = chosen
     steps = np.diff(time)
     usual = steps[steps < 1.5 * np.median(steps)].mean()
-    grid = np.linspace(time[0], time[-1], 1 + round((time[-1] - time[0]) / usual))
+    # stamps that drift apart have no usual step: no more than as if every message had a gap
+    count = min((time[-1] - time[0]) / usual, GAP * len(steps))
+    grid = np.linspace(time[0], time[-1], 1 + round(count))
     if len(grid) == len(time) and np.abs(grid - time).max() < EVEN * period:
         return replace(stream, time=grid), jitter, longer
     return _resampled(stream, time, grid), jitter, longer
@@ -255,6 +267,23 @@ def _timed(steps: Floats, time: Floats, usual: float) -> Floats:
     if abs(slope - usual) > OFF * usual > abs(mean - usual):
         return np.asarray(time[0] + mean * places)
     return np.asarray(begin + slope * places)
+
+
+def _wander(even: Floats, time: Floats) -> float:
+    """Median rate at which an even timing gains or loses on the stamps from block to block.
+
+    Args:
+        even: (k,), s, ascending.
+        time: (k,), s, the stamps.
+    """
+    count = min(int(np.ptp(time) / BLOCK), len(time) // BLOCK_MESSAGES)
+    if count < 3:
+        return 0.0
+    blocks = np.array_split(np.arange(len(time)), count)
+    # the median: a few late messages are no wandering
+    behind = np.array([np.median((time - even)[block]) for block in blocks])
+    middle = np.array([even[block].mean() for block in blocks])
+    return float(np.median(np.abs(np.diff(behind) / np.diff(middle))))
 
 
 def _periods_by_rates(stream: Stream) -> tuple[Floats, float]:
