@@ -242,12 +242,17 @@ class _CrossValidation:
         return [self._torques[at, each] for each in cutoffs]
 
     def missed(self, cutoff: float) -> Floats:
-        """(n,): relative torque error on held-out parts, with motion and torque filtered alike; NaN
+        """(n,): relative torque error, with motion and torque filtered alike, median over the
+        held-out parts (a motion unlike that of the other parts is no fault of the filter); NaN
         where no torque was measured."""
         each = self._candidate(cutoff)
         (predicted,) = self._predicted(cutoff, [cutoff])
-        samples = each.samples
-        return relative(each.rows.tau - predicted.T, samples.tau, samples.usable)
+        missed, samples = each.rows.tau - predicted.T, each.samples
+        parts = [
+            relative(missed[a:b], samples.tau[a:b], samples.usable[a:b]) for a, b in self._folds
+        ]
+        of_joint = [each[np.isfinite(each)] for each in np.transpose(parts)]
+        return np.array([np.median(each) if len(each) else np.nan for each in of_joint])
 
     def explain_nothing(self, errors: Floats) -> bool:
         """Whether no candidate predicts any joint's torque notably better than zero torque does."""
