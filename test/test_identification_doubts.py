@@ -22,6 +22,7 @@ from robot_dynamics.identification.doubts import (
     SILENT,
     Doubt,
     nothing_left,
+    required,
     surely_worse,
     turned,
 )
@@ -451,3 +452,10 @@ def test_options_that_are_named_may_be_copied_to_a_shell(why, sure):
     doubt = Doubt("elbow; rm -rf x", -1.0, why, 0.9, 0.1, sure)
     for words in (doubt.words(), nothing_left([doubt], {})):
         assert "--effort-scale 'elbow; rm -rf x:" in words
+
+
+@pytest.mark.parametrize(("before", "is_so"), [(0.147, False), (0.5, True)])
+def test_efforts_that_are_mostly_explained_are_left_out_only_if_that_helps_much(before, is_so):
+    gain = np.log([2.4, 1.6, 1.7, 2.1, 2.2, 1.7])
+    doubt = Doubt("a", 57.3, "are in another unit", before, 0.026)
+    assert surely_worse(gain, required(doubt)) is is_so

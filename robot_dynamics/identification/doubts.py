@@ -75,7 +75,7 @@ ROUNDING = 1e-6
 """Fraction of the squared efforts below which a difference is a rounding error"""
 CLEAR = 5.0
 """Ratio of the RMS error without the factor to that with it, beyond which the efforts are certainly
-wrong, and that of all joints' held-out errors if the factor is no unit's"""
+wrong, and that of all joints' held-out errors if the factor is no unit's, or little unexplained"""
 SURE = 1.5
 """Ratio of the product of all joints' held-out errors without the factor to that with it, as a
 geometric mean over the parts, beyond which the efforts are certainly wrong"""
@@ -109,6 +109,11 @@ class Doubt:
     def scale(self) -> float:
         """The factor to apply to whatever is read again; NaN excludes efforts that none explains"""
         return math.nan if self.why in (STATIC, SILENT) else self.factor
+
+    @property
+    def odd(self) -> bool:
+        """Whether the factor is that of no unit in use"""
+        return self.why == SILENT or not 1 / LARGEST < abs(self.factor) < LARGEST
 
     def words(self, given: float = 1.0) -> str:
         """One line for the user.
@@ -202,9 +207,8 @@ def doubts(
         if next_one is None:
             return tuple(found), missed
         gain = tests.gain(next_one)
-        odd = next_one.why == SILENT or not 1 / LARGEST < abs(next_one.factor) < LARGEST
-        certain = surely_worse(gain, CLEAR if odd else SURE)
-        if (odd and not certain) or surely_worse(-gain, DISMISSED):
+        certain = surely_worse(gain, required(next_one))
+        if (next_one.odd and not certain) or surely_worse(-gain, DISMISSED):
             trusted.add(next_one.joint)
             continue
         certain = certain or next_one.before > max(LITTLE, CLEAR * next_one.after)
@@ -213,6 +217,12 @@ def doubts(
             found.append(replace(next_one, sure=certain))
         elif certain:
             found.append(replace(next_one, factor=1.0, why=STATIC, after=next_one.before))
+
+
+def required(doubt: Doubt) -> float:
+    """The ratio of all joints' held-out errors beyond which a doubt is certain: larger if the
+    efforts are mostly explained as they are, since they would be left out."""
+    return CLEAR if doubt.odd or doubt.before < LITTLE else SURE
 
 
 def remaining(
