@@ -71,7 +71,7 @@ def test_a_few_choose_together_and_those_unlike_them_alone(shared):
     }
     assert pooled != shared.choices["log 00 odd"].errors.tobytes()
     assert len(shared.choices) == FEW + 1
-    assert f"{MANY - FEW} recordings use the cut-off chosen from {FEW} similar recordings" in str(
+    assert f"{MANY - FEW} of {MANY + 1} recordings: cut-off chosen from {FEW} similar ones" in str(
         shared.notes
     )
 
@@ -80,7 +80,7 @@ def test_a_few_choose_as_all_would_have(arm, logs, monkeypatch):
     monkeypatch.setattr(identify_module, "FEW", 1000)
     together = identify(arm, logs[:-1])
     assert len(together.choices) == MANY
-    assert not any("similar recordings" in note for note in together.notes)
+    assert not any("similar ones" in note for note in together.notes)
     few = identify(arm, logs[:FEW])
     assert {*together.cutoffs.values()} == {*few.cutoffs.values()}
 

@@ -875,7 +875,7 @@ def _notes(
     alike = sum(each.choice is None for each in recordings)
     if work.filters and alike:
         chose = sum(len(each.members) for each in work.filters)
-        yield f"{alike} recordings use the cut-off chosen from {chose} similar recordings"
+        yield f"{alike} of {len(recordings)} recordings: cut-off chosen from {chose} similar ones"
     if locked:
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"
