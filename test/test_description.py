@@ -509,6 +509,13 @@ def test_a_urdfs_friction_that_drives_is_refused():
     refused(with_limit('<dynamics friction="-0.1"/>'), "joint 'j'", "coulomb friction", "-0.1")
 
 
+def test_how_to_declare_the_world_is_told():
+    whole = URDF.replace('"base"', '"world"')
+    text = whole.replace('<link name="world"/>', "")
+    refused(text, "parent link: found 'world'", 'declare it: <link name="world"/>')
+    assert rd.load(whole).base == "world"
+
+
 def test_elements_and_attributes_that_are_not_read_are_passed_over_in_silence(capfd):
     mechanism = rd.load(
         """<robot name="r" version="1.0" colour="red"><link name="a" type="odd"/>

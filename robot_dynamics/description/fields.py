@@ -13,6 +13,9 @@ from typing import Any
 from ..errors import DescriptionError, Place, callers_level, choices, shown, wrong
 from ..scalar import Array, array, is_number
 
+WORLD = "world"
+"""The ground's name in SDF, and of the link that simulators treat as the ground in a URDF"""
+
 
 class DescriptionWarning(UserWarning):
     """Something in a description is questionable but can be computed."""

@@ -33,7 +33,7 @@ from ..mechanism import (
 from ..mechanism.mechanism import inertia_matrix
 from ..scalar import Array, array, rotation_quaternion, rotation_to
 from .compound import PARTS, split
-from .fields import number, numbers, unknown
+from .fields import WORLD, number, numbers, unknown
 from .fields import text as name_of
 from .files import read_text
 from .mimics import mimicking
@@ -41,7 +41,6 @@ from .order import no_name_twice, parents_first
 from .records import LIMITS, limits
 from .xml_text import parsed, plain_text
 
-WORLD = "world"
 MODEL = "__model__"
 AXES_IN_MODEL = ("1.0", "1.1", "1.2", "1.3", "1.4")
 """The versions in which axes are in the model's frame; 1.5 and 1.6 say it with

@@ -28,7 +28,7 @@ from ..mechanism import (
 from ..mechanism.mechanism import inertia_matrix
 from ..scalar import Array, array, rotation_to, zeros
 from .compound import PARTS, left_out, split
-from .fields import number, numbers, tolerate
+from .fields import WORLD, number, numbers, tolerate
 from .fields import text as text_of
 from .mimics import mimicking
 from .order import no_name_twice, parents_first
@@ -111,7 +111,10 @@ def _check_ends(carried: list[Link], links: Collection[str], where: Place) -> No
         at = where.named("joint", link.joint.name)
         for side, name in (("parent", link.parent), ("child", link.name)):
             if name not in links:
-                raise wrong(DescriptionError, at / side + " link", name, "a link of this robot")
+                expected = "a link of this robot"
+                if name == WORLD:  # some programs need no such element
+                    expected += f'; declare it: <link name="{WORLD}"/>'
+                raise wrong(DescriptionError, at / side + " link", name, expected)
         if link.name in carriers:
             raise wrong(
                 DescriptionError,

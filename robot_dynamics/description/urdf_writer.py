@@ -18,12 +18,10 @@ from ..mechanism import Armature, Friction, Inertial, Limits, Link, Mechanism, P
 from ..mechanism.mechanism import new_name
 from ..mechanism.transform import friction_at_joints, lumped, with_rotor_model
 from ..scalar import Floats, is_zero, roll_pitch_yaw
-from .fields import tolerate
+from .fields import WORLD, tolerate
 from .shapes import Shape, Shapes
 from .urdf_text import dynamics_text, inertial_text
 
-WORLD = "world"
-"""The link that Gazebo treats as the ground; a robot without it falls"""
 ON_THE_GROUND = Inertial(1.0, np.zeros(3), 0.01 * np.eye(3))
 """The body of a base that is fixed to the ground, if it has none"""
 UNKNOWN = 1e6
