@@ -58,7 +58,7 @@ ROS = [  # the real rclpy over Fast DDS from wheels; on a ROS machine the distri
 ]
 SIM = ["mujoco>=3.3.7"]  # the simulated robot's physics
 IDENTIFY = [
-    "msgspec>=0.18",  # tables of numbers, read several times as fast as by NumPy
+    "msgspec>=0.18",  # tables of numbers, read about twice as fast as by NumPy
     "rosbags>=0.11",  # rosbag2 folders, .db3 and .mcap without ROS
     "scipy>=1.8",  # zero-phase filters, spectra and splines
     "threadpoolctl>=3.1",  # one thread of BLAS: the same rounding on every machine's cores
