@@ -76,7 +76,7 @@ class ClosedBench(Bench):
         np.testing.assert_allclose(found, expected, rtol=TO_SOLVED, atol=TO_SOLVED)
 
     def report(self):
-        return Diagnosis(0.0).report(self.controller, False, 0, 1.0)
+        return Diagnosis(0.0).report(self.controller, False, 10**9, 1.0)
 
     def events(self) -> dict[str, int]:
         return dict(self.controller.tally.events)
@@ -372,7 +372,7 @@ def test_sensors_that_the_description_does_not_list_are_not_to_be_had(tmp_path):
 
 def test_open_chains_say_nothing_of_loops():
     bench = Bench(f"{CONFIG}/polar.yaml")
-    report = Diagnosis(0.0).report(bench.controller, False, 0, 1.0)
+    report = Diagnosis(0.0).report(bench.controller, False, 10**9, 1.0)
     assert report.level == OK
     assert "condition number" not in report.values
 
