@@ -242,8 +242,9 @@ def _evened(stream: Stream) -> tuple[Stream, float, float]:
             time = chosen
     steps = np.diff(time)
     usual = steps[steps < 1.5 * np.median(steps)].mean()
-    # stamps that drift apart have no usual step: no more than as if every message had a gap
-    count = min((time[-1] - time[0]) / usual, GAP * len(steps))
+    count = (time[-1] - time[0]) / usual
+    if count > GAP * len(steps):  # stamps that drift apart have no usual step, only a mean one
+        count = len(steps)
     grid = np.linspace(time[0], time[-1], 1 + round(count))
     if len(grid) == len(time) and np.abs(grid - time).max() < EVEN * period:
         return replace(stream, time=grid), jitter, longer

@@ -160,7 +160,6 @@ class Watch:
         self._sigma2 = np.zeros(len(self._unknowns.joints))
         self._weight = 0.0
         self._needed: Needed | None = None
-        self._unit = self._sigma2
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -232,7 +231,8 @@ class Watch:
         )
         deviation = np.sqrt(variance + old.residual(self._unit) ** 2)
         inside = (good & (abs(left) < 2 * deviation)).sum(axis=0) / np.maximum(good.sum(axis=0), 1)
-        for j in np.flatnonzero(good.any(axis=0)):
+        # a joint without efforts, now or in the blocks before, has none
+        for j in np.flatnonzero((good & np.isfinite(deviation)).any(axis=0)):
             k = np.flatnonzero(good[:, j])[-1]
             measured = known[k, j] + tau[k, j]
             each = measured - left[k, j], deviation[k, j], measured, inside[j]
