@@ -332,6 +332,26 @@ MOVE = (
 )
 
 
+def test_a_torque_that_is_only_rounding_has_no_bar(browser, tmp_path):
+    """As at the first moment of a motion that begins at rest."""
+    shown(browser, tmp_path, loaded(CONFIG / "polar.yaml"))
+    browser.execute_script("document.querySelector('[data-tab=qdd]').click()")
+    look = (
+        "const row = document.querySelector('#bars .bar-row'), bars = row.querySelectorAll('rect');"
+        "const total = [...bars].find(each => each.getAttribute('width') === '6');"
+        "return [row.querySelector('.number').textContent, total.getAttribute('x') / 1000]"
+    )
+    for own_scale in (False, True):
+        if own_scale:
+            browser.execute_script("document.querySelector('#scales button').click()")
+        browser.execute_async_script(MOVE, 0, 1e-14)
+        number, place = browser.execute_script(look)
+        assert number == "0 N·m"
+        assert abs(place - 0.5) < 0.01
+        browser.execute_async_script(MOVE, 0, 1.0)
+        assert browser.execute_script(look)[1] > 0.7
+
+
 def test_near_a_singularity_the_page_says_so_and_still_computes(browser, tmp_path):
     mechanism = loaded(CONFIG / "rrr.yaml")
     dynamics = rd.InverseDynamics(mechanism, backend="python")

@@ -35,14 +35,17 @@
   const swatch = (colour, label, more = "") => make("span", {}, make("i", { style: `--dot: var(--${colour})${more}` }), label);
   const pressed = (button, on) => button.setAttribute("aria-pressed", String(!!on));
   /* Four digits; what is only rounding next to `beside` becomes 0. */
+  const NOTHING = 1e-12;
   const said = (x, beside = 0) => {
     if (!Number.isFinite(x)) return "–";
-    if (Math.abs(x) <= 1e-9 * Math.abs(beside) || Math.abs(x) < 1e-12) return "0";
+    if (Math.abs(x) <= 1e-9 * Math.abs(beside) || Math.abs(x) < NOTHING) return "0";
     const a = Math.abs(x);
     const text = a >= 1e6 || a < 1e-4 ? x.toExponential(2) : a >= 1000 ? x.toFixed(0) : String(+x.toPrecision(4));
     return text.replaceAll("-", "−");
   };
   const nice = x => { const t = 10 ** Math.floor(Math.log10(x || 1)); return [1, 2, 5, 10].map(k => k * t).find(k => k >= x * 0.999) || x; };
+  /* What a bar that is full stands for, if x is the most that is shown. */
+  const full = x => nice(x < NOTHING ? 1 : 1.05 * x);
 
   /* --- sliders ------------------------------------------------------------------------------- */
 
@@ -203,11 +206,11 @@
     const scales = {};
     extent.forEach((x, i) => { scales[units[i]] = Math.max(scales[units[i]] || 0, x); });
     for (const u of Object.keys(scales)) {   // avoids flicker
-      const before = ui.scale[u] || 0, now = nice(1.05 * scales[u] || 1);
+      const before = ui.scale[u] || 0, now = full(scales[u]);
       ui.scale[u] = now > before || now < before / 4 ? now : before;
     }
     $("bars").replaceChildren(...DATA.actuated_names.map((name, i) => {
-      const limit = joints[name].effort, W = 1000, most = ui.own_scale ? nice(1.05 * extent[i] || 1) : ui.scale[units[i]];
+      const limit = joints[name].effort, W = 1000, most = ui.own_scale ? full(extent[i]) : ui.scale[units[i]];
       const x = v => W / 2 + Math.max(-1, Math.min(1, v / most)) * (W / 2 - 6);
       const picture = svg("svg", { viewBox: `0 0 ${W} 26`, preserveAspectRatio: "none", role: "img" });
       if (at) {
@@ -228,7 +231,7 @@
       if (at && limit != null) number.append(make("small", { text: `, ${Math.round(100 * Math.abs(tau[i]) / limit)} %` }));
       return make("div", { className: "bar-row" }, make("span", { className: "name", text: name, title: name }), picture, number);
     }));
-    view.torques = at && DATA.actuated_names.map((name, i) => ({ joint: name, share: tau[i] / (ui.own_scale ? nice(1.05 * extent[i] || 1) : ui.scale[units[i]]) }));
+    view.torques = at && DATA.actuated_names.map((name, i) => ({ joint: name, share: tau[i] / (ui.own_scale ? full(extent[i]) : ui.scale[units[i]]) }));
   }
 
   function showFigures(at) {
