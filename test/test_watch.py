@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recorded import SIX_AXIS, recording
+from recorded import SIX_AXIS, changed, recording
 from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
@@ -110,21 +110,24 @@ def test_friction_that_would_drive_and_a_joint_that_becomes_worse_are_not_proven
         sound.adopted()
 
 
+SIGMA = np.array([0.3, 0.5, 0.4, 0.05, 0.04, 0.03])
+
+
+def noisy(mechanism, seed, reach=1.0):
+    """A block whose efforts have the same noise, SIGMA, however the robot moves."""
+    block = recording(mechanism, 5.0, 100.0, seed=seed, reach=reach)
+    (stream,) = block.streams
+    noise = SIGMA * np.random.default_rng(seed).normal(size=stream.effort.shape)
+    return replace(block, streams=(replace(stream, effort=stream.effort + noise),))
+
+
 def test_torques_are_predicted_with_a_band_that_holds_until_the_robot_changes():
     """By blocks that the estimate has not seen; the band is the noise and what is not known."""
-    sigma = np.array([0.3, 0.5, 0.4, 0.05, 0.04, 0.03])
-
-    def noisy(mechanism, seed, reach=1.0):
-        block = recording(mechanism, 5.0, 100.0, seed=seed, reach=reach)
-        (stream,) = block.streams
-        noise = sigma * np.random.default_rng(seed).normal(size=stream.effort.shape)
-        return replace(block, streams=(replace(stream, effort=stream.effort + noise),))
-
     watch = Watch(ARM, LINK)
     estimates = [watch.add(noisy(ARM, 30 + k)) for k in range(8)]
     assert [bool(each.torques) for each in estimates] == [False, False, *(6 * [True])]
     inside = []
-    for joint, own in zip(ARM.joint_names, sigma, strict=True):
+    for joint, own in zip(ARM.joint_names, SIGMA, strict=True):
         told = [each.torques[joint] for each in estimates[2:]]
         inside.append(np.mean([each.inside for each in told]))
         assert 0.95 * own < told[-1].deviation < 1.3 * own
@@ -148,7 +151,41 @@ def test_torques_are_predicted_with_a_band_that_holds_until_the_robot_changes():
         watch.add(noisy(ARM, 50 + k, reach=0.02))
     wide = watch.add(noisy(ARM, 60)).torques
     assert all(each.inside > 0.9 for each in wide.values())
-    assert wide[ARM.joint_names[1]].deviation > 2 * sigma[1]
+    assert wide[ARM.joint_names[1]].deviation > 2 * SIGMA[1]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [np.nan, 0.0])
+def test_a_joint_without_efforts_does_not_hide_the_others(value):
+    """As that of a gripper that measures none."""
+    watch, k = Watch(ARM, LINK), 5
+    for seed in range(4):
+        block = noisy(ARM, seed)
+        (stream,) = block.streams
+        effort = np.where(np.arange(6) == k, value, stream.effort)
+        last = watch.add(replace(block, streams=(replace(stream, effort=effort),)))
+    assert list(last.torques) == list(ARM.joint_names[:k])
+    assert min(each.inside for each in last.torques.values()) > 0.9
+    mass = last.numbers[f"{LINK}.mass"]
+    assert abs(mass.value - mass.in_force) < 4 * mass.deviation < 0.1
+
+
+def test_motion_near_rest_tells_little_about_friction():
+    """It would be fitted to what the model does not have, here the Stribeck effect."""
+    robot = changed(ARM, 3, by=0.0)
+    links = [
+        replace(link, joint=replace(link.joint, friction=replace(law, stribeck_torque=0.0)))
+        if (law := link.joint.friction).stribeck_torque
+        else link
+        for link in robot.links
+    ]
+    watch = Watch(replace(robot, links=tuple(links)), LINK)
+    for seed in range(4):
+        numbers = watch.add(noisy(robot, seed, reach=0.02)).numbers
+    changes = [
+        abs(each.value - each.in_force) for name, each in numbers.items() if "viscous" in name
+    ]
+    assert max(changes) < 3.5
 
 
 def test_gaps_do_not_make_more_blocks_of_one(watched):

@@ -20,7 +20,6 @@ from ..mechanism.dynamic_parameters import BODY, body_of
 from ..mechanism.transform import with_parts
 from .band import Needed, counted, root_of
 from .bodies import reference
-from .fit import RIDGE
 from .fleet import one_blas_thread
 from .friction_laws import heading
 from .motors import at_joints, motor_rows
@@ -41,6 +40,9 @@ WORSE = 1.05
 CHANGED = 2.0
 """If the estimate's error on the newest block is larger than this multiple of the error of the
 block's own fit, the robot has changed"""
+UNCHANGED = 1e-3
+"""Fraction of the samples that count as if they had also shown, at 1 rad/s or 1 m/s, that friction
+has not changed: a joint that hardly moved tells little about its friction"""
 REWEIGHTINGS = 3
 """Fits of a block to itself, each weighted by the noise that the one before left at each joint"""
 OWN = 3
@@ -306,7 +308,10 @@ class Watch:
 
     def _fitted(self) -> tuple[Floats, Floats]:
         """(x, Hessian) of the fit to the sums."""
-        tight = RIDGE * np.maximum(np.diag(self._gram)[10:], 1e-300)
+        samples = np.diag(self._gram)[10 + OWN - 1 :: OWN]
+        # also for a joint without efforts, of which nothing is known
+        samples = np.maximum(samples, max(UNCHANGED * samples.max(), 1e-300))
+        tight = np.repeat(UNCHANGED * samples, OWN)
         return minimise(self._gram, self._moment, Prior((self._reference,), tight), GAMMA)
 
     def _why_not(self, numbers: dict[str, Number]) -> str:
