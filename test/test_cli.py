@@ -116,6 +116,26 @@ def test_derive_prints_text_latex_and_steps(capsys):
         assert f"L-E {number}" in steps
 
 
+def test_derive_writes_the_format_that_the_file_s_ending_means(tmp_path, capsys):
+    def written(name, *options):
+        file = tmp_path / name
+        assert main(["derive", POLAR, "--out", str(file), *options]) == 0
+        return file.read_text()
+
+    text, latex = written("equations"), written("equations.TEX")
+    assert text == written("equations.txt")
+    assert "tau[theta1] =" in text
+    assert "\\begin{gather*}" in latex
+    assert written("equations.md").startswith("# ")
+    assert written("equations.html").startswith("<!DOCTYPE html>")
+    assert written("equations.docx", "--latex") == latex
+    assert written("equations.md", "--format", "text") == text
+    capsys.readouterr()
+    assert main(["derive", POLAR, "--out", str(tmp_path / "equations.docx2")]) != 0
+    assert "ends with .txt, .tex, .md, .html, or --format" in capsys.readouterr().err
+    assert not (tmp_path / "equations.docx2").exists()
+
+
 def test_what_bench_timed_took_no_longer_than_the_command(monkeypatch, capsys):
     monkeypatch.setattr("robot_dynamics.app.commands.bench.PATIENCE", 0.0)
     monkeypatch.setenv("ROBOT_DYNAMICS_BACKEND", "python")

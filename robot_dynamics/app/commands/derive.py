@@ -14,7 +14,8 @@ from ...outputs import ACTUATED, JOINTS, NOTES, NULLABLE, TEXT, Output, record
 from ..command import Command, Progress
 from ..options import flag, model
 
-FORMATS = ("text", "latex", "markdown", "html")
+FORMATS = {"text": ".txt", "latex": ".tex", "markdown": ".md", "html": ".html"}
+"""Format: the ending of its files"""
 ENERGIES = "energies"
 
 
@@ -55,10 +56,8 @@ OUTPUT = record(
 @click.option(
     "--format",
     "style",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="Format of the equations.",
+    type=click.Choice([*FORMATS]),
+    help="Format of the equations.  [default: by the ending of --out, else text]",
 )
 @flag("--latex", "The same as --format latex.")
 @flag("--document", "Write a complete LaTeX file, with the parameters and their values.")
@@ -75,7 +74,7 @@ def command(
     file: str,
     model: dict[str, Any],
     steps: bool,
-    style: str,
+    style: str | None,
     latex: bool,
     document: bool,
     out: str | None,
@@ -92,8 +91,11 @@ def command(
     from ...symbolic import derive
     from ...symbolic.energies import derive_energies, from_file, is_energies
 
+    if latex or document:
+        style = "latex"
     if out is not None:
         check_writable(Path(out).parent)
+        style = style or _format(out)
     progress, formulation = Progress(), model["formulation"]
     if is_energies(file):
         if formulation not in (ENERGIES, "lagrange_euler"):
@@ -115,11 +117,19 @@ def command(
         )
     progress("writing")
     printed = found.document(steps=steps)
-    if document:
-        text = printed.latex(whole=True)
-    else:
-        text = getattr(printed, "latex" if latex else style)()
+    text = printed.latex(whole=True) if document else getattr(printed, style or "text")()
     if out is not None:
         write_text(out, text if text.endswith("\n") else text + "\n")
         text = f"written: {out}"
     return Output(OUTPUT.read(found), text)
+
+
+def _format(out: str) -> str:
+    """The format that the file's ending means."""
+    ending = Path(out).suffix.lower()
+    named = {suffix: name for name, suffix in FORMATS.items()}
+    if ending and ending not in named:
+        raise InputError(
+            f"{out}: expected a file that ends with {', '.join(named)}, or --format", name="out"
+        )
+    return named.get(ending, "text")
