@@ -132,7 +132,7 @@ def test_derive_writes_the_format_that_the_file_s_ending_means(tmp_path, capsys)
     assert written("equations.md", "--format", "text") == text
     capsys.readouterr()
     assert main(["derive", POLAR, "--out", str(tmp_path / "equations.docx2")]) != 0
-    assert "ends with .txt, .tex, .md, .html, or --format" in capsys.readouterr().err
+    assert "a name that ends in .txt, .tex, .md, .html, or --format" in capsys.readouterr().err
     assert not (tmp_path / "equations.docx2").exists()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...errors import InputError
+from ...errors import InputError, wrong
 from ...formulations import FORMULATIONS
 from ...outputs import ACTUATED, JOINTS, NOTES, NULLABLE, TEXT, Output, record
 from ..command import Command, Progress
@@ -129,7 +129,6 @@ def _format(out: str) -> str:
     ending = Path(out).suffix.lower()
     named = {suffix: name for name, suffix in FORMATS.items()}
     if ending and ending not in named:
-        raise InputError(
-            f"{out}: expected a file that ends with {', '.join(named)}, or --format", name="out"
-        )
+        expected = f"a name that ends in {', '.join(named)}, or --format"
+        raise wrong(InputError, "--out", out, expected)
     return named.get(ending, "text")
