@@ -14,7 +14,7 @@ import numpy as np
 from robots import measured
 
 import robot_dynamics as rd
-from robot_dynamics.app.demo.identified import write_bag
+from robot_dynamics.app.demo.identification_demo import write_bag
 from robot_dynamics.app.identification_report import write
 from robot_dynamics.identification import identify
 from robot_dynamics.identification.files import save

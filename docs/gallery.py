@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import robot_dynamics as rd
-from robot_dynamics.app.report import survey
+from robot_dynamics.app.check_report import survey
 from robot_dynamics.app.report_page import THEME
 from robot_dynamics.app.show import meshes
 from robot_dynamics.app.show.facts import DERIVED_CLOSED, gathered

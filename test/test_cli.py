@@ -19,12 +19,12 @@ import pytest
 from robots import CONFIG, random_urdf
 
 import robot_dynamics as rd
+from robot_dynamics.app.check_report import report
 from robot_dynamics.app.cli import cli, main
 from robot_dynamics.app.command import Progress
 from robot_dynamics.app.commands import COMMANDS
 from robot_dynamics.app.compare import constant_acceleration, within_reach
 from robot_dynamics.app.demo import CONTROLLER, DEMOS
-from robot_dynamics.app.report import report
 from robot_dynamics.formulations import FORMULATIONS
 
 POLAR = str(CONFIG / "polar.yaml")
@@ -285,7 +285,7 @@ def test_an_interrupt_is_one_line_and_exit_code_130(monkeypatch, capsys, as_json
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("robot_dynamics.app.report.report", interrupt)
+    monkeypatch.setattr("robot_dynamics.app.check_report.report", interrupt)
     assert main(["check", POLAR, *["--json"] * as_json]) == 130
     out, err = capsys.readouterr()
     if as_json:
@@ -353,9 +353,9 @@ def test_an_interrupt_within_a_string_that_is_executed_has_the_same_exit_code(tm
     # as dataclasses execute strings: `python -m` remembers an interrupt of one, and ends by SIGINT
     (tmp_path / "interrupted.py").write_text(
         "import sys\n"
-        "import robot_dynamics.app.report\n"
+        "from robot_dynamics.app import check_report\n"
         "from robot_dynamics.__main__ import main\n"
-        "robot_dynamics.app.report.report = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
+        "check_report.report = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
         f"sys.argv[1:] = ['check', {str(POLAR)!r}]\n"
         "sys.exit(main())"
     )

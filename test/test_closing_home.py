@@ -15,8 +15,8 @@ import yaml
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
+from robot_dynamics.app.check_report import survey
 from robot_dynamics.app.closing_home import _Skeleton, close
-from robot_dynamics.app.report import survey
 from robot_dynamics.closure import Closer, LoopGeometry, assembly_modes
 from robot_dynamics.closure.geometry.home_search import HomeSearch, Part
 from robot_dynamics.description.yaml_home import with_home

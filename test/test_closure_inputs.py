@@ -525,7 +525,7 @@ def test_platform_on_the_base_is_refused(robot, tmp_path):
 
 
 def test_check_tells_what_holds_a_robot_together():
-    from robot_dynamics.app.report import report
+    from robot_dynamics.app.check_report import report
 
     found = report(str(CONFIG / "rrr.yaml")).result["closure"]
     assert found["degrees_of_freedom"] == 3

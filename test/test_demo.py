@@ -28,7 +28,7 @@ from robot_dynamics.app.demo.bounds import Case, cases, track
 from robot_dynamics.app.demo.controller_manager import NEEDED, missing_packages
 from robot_dynamics.app.demo.demonstration import _model
 from robot_dynamics.app.demo.record import read
-from robot_dynamics.app.demo.report import numbers
+from robot_dynamics.app.demo.results import numbers
 from robot_dynamics.app.demo.robots import ROBOTS
 from robot_dynamics.app.demo.subject import Subject
 from robot_dynamics.errors import BackendError, InputError

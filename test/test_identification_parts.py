@@ -18,8 +18,8 @@ from test_identification import ARM
 from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
-from robot_dynamics.app.options import factors, pairs
 from robot_dynamics.app.report_page import Chart, Line, standalone
+from robot_dynamics.app.shared_options import factors, pairs
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import friction_laws as laws
 from robot_dynamics.identification import identified

@@ -14,7 +14,7 @@ from test_identification import heavier
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
-from robot_dynamics.app.options import offsets
+from robot_dynamics.app.shared_options import offsets
 from robot_dynamics.errors import InputError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.fit import fit

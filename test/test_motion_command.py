@@ -17,7 +17,7 @@ from robot_dynamics.app.cli import main
 from robot_dynamics.app.drives.drives import drives
 from robot_dynamics.app.drives.ranges import ranges, reach_maps
 from robot_dynamics.app.drives.reach import BEYOND, SINGULAR, TORQUES, drawn_map, strip
-from robot_dynamics.app.drives.states import States, states
+from robot_dynamics.app.drives.sampled_motion import States, states
 from robot_dynamics.description.motion_file import write_motion
 from robot_dynamics.motion.swing import Motion
 

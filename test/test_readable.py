@@ -17,8 +17,8 @@ from robots import CONFIG, random_urdf
 import robot_dynamics as rd
 from robot_dynamics.app import tables
 from robot_dynamics.app.cli import main
-from robot_dynamics.app.options import vector
 from robot_dynamics.app.report_page import MOST_POINTS, Chart, Line, _thinned, standalone
+from robot_dynamics.app.shared_options import vector
 from robot_dynamics.app.tables import digits
 from robot_dynamics.description.files import FORMULA, column_name, writable, write_table
 from robot_dynamics.errors import InputError

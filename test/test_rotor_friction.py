@@ -17,7 +17,7 @@ from test_friction import by_hand
 from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
-from robot_dynamics.app import report
+from robot_dynamics.app import check_report
 from robot_dynamics.chains.open_chain import OpenChain
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.controller.programs import Request, programs
@@ -447,7 +447,7 @@ def test_descriptions_give_and_keep_it(tmp_path):
     again["rotors"]["wrist"] = _rotor(rotors["wrist"])
     path.write_text(yaml.safe_dump(again))
     assert rd.load(path).rotors[-1].friction == rotors["wrist"].friction
-    _, found = report.survey(str(path))
+    _, found = check_report.survey(str(path))
     assert found["rotors"]["wrist"]["friction"]["coulomb"] == 0.1
     assert "wrist" not in found["gears"]
     for wrong, words in (

@@ -7,13 +7,13 @@ import click
 
 from ...outputs import Output
 from ..command import Command
-from ..options import description, flag
+from ..shared_options import description, flag
 
 
 @click.command(
     "check",
     cls=Command,
-    output="report.OUTPUT",
+    output="check_report.OUTPUT",
     examples=["check robot.urdf", "check config/rrr.yaml --strict --json"],
 )
 @description
@@ -24,6 +24,6 @@ def command(file: str, strict: bool) -> Output:
     Print the robot as it was read, anything suspicious in it, and how closely the kernels of all
     formulations agree on its torques, joint by joint.
     """
-    from ..report import report
+    from ..check_report import report
 
     return report(file, strict=strict)

@@ -7,7 +7,7 @@ import click
 
 from ...outputs import Output
 from ..command import Command
-from ..options import description, number, path
+from ..shared_options import description, number, path
 
 
 @click.command(

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...outputs import Output
 from ...scalar import Floats
 from ..command import Command
-from ..options import description, home, number, path, several, vector
+from ..shared_options import description, home, number, path, several, vector
 
 LONGEST = 100_000
 """Number of steps above which a motion probably has a wrong unit"""

@@ -9,7 +9,7 @@ import click
 from ...outputs import Output
 from ..command import Command
 from ..demo import CONTROLLER, DEMOS, run
-from ..options import path
+from ..shared_options import path
 
 
 @click.command(

@@ -12,7 +12,7 @@ from ...errors import InputError, wrong
 from ...formulations import FORMULATIONS
 from ...outputs import ACTUATED, JOINTS, NOTES, NULLABLE, TEXT, Output, record
 from ..command import Command, Progress
-from ..options import flag, model
+from ..shared_options import flag, model
 
 FORMATS = {"text": ".txt", "latex": ".tex", "markdown": ".md", "html": ".html"}
 """Format: the ending of its files"""

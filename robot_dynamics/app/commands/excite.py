@@ -12,7 +12,7 @@ import click
 from ...errors import InputError, wrong
 from ...outputs import COUNT, FILES, JOINTS, NOTES, NULLABLE, NUMBER, ROBOT, Kind, Output, record
 from ..command import Command, Progress
-from ..options import number, path, several
+from ..shared_options import number, path, several
 from ..tables import percent
 from ..tables import table as aligned
 

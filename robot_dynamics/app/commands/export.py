@@ -10,7 +10,7 @@ import click
 
 from ...outputs import COUNT, JOINTS, ROBOT, TEXT, Output, record
 from ..command import Command
-from ..options import flag, model, number, path, several
+from ..shared_options import flag, model, number, path, several
 
 _SIZE = record(compiler=TEXT, code=COUNT("bytes"), stack=COUNT("bytes"))
 OUTPUT = record(

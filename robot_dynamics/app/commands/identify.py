@@ -15,7 +15,7 @@ from ...mechanism import Inertial
 from ...mechanism.mechanism import body_from
 from ...outputs import Output
 from ..command import Command, Progress
-from ..options import flag, motor_efforts, number, path, recordings, several
+from ..shared_options import flag, motor_efforts, number, path, recordings, several
 from ..tables import percent, table
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ...description.files import write_bytes
 from ...errors import InputError, listed
 from ...outputs import ACTUATED, FILES, JOINTS, MATRIX, NUMBER, ROBOT, TEXT, Output, record
 from ..command import Command
-from ..options import home, model, motions, number, path, several, vector
+from ..shared_options import home, model, motions, number, path, several, vector
 from ..tables import table
 
 _STATE = NUMBER.listed("one for each joint, SI units")
@@ -81,7 +81,7 @@ def command(
     """
     from ...description import load
     from ...dynamics import InverseDynamics
-    from ..drives.states import states
+    from ..drives.sampled_motion import states
 
     mechanism = load(file)
     dynamics = InverseDynamics(mechanism, **model, friction_smoothing=friction_smoothing)

@@ -12,7 +12,7 @@ import click
 from ...formulations.equations import TERMS
 from ...outputs import COUNT, FILES, MATRIX, MODEL, NOTES, NULLABLE, NUMBER, TEXT, Output, record
 from ..command import Command, Progress
-from ..options import description, motions, path, rotors_option, terms_option
+from ..shared_options import description, motions, path, rotors_option, terms_option
 
 _DRIVE = record(
     peak_torque=NULLABLE("N·m or N").of(lambda drive: drive.peak(drive.torque)),
@@ -83,9 +83,9 @@ def command(
     from ...description.files import check_writable
     from ...dynamics import InverseDynamics
     from ..drives.drives import drives
+    from ..drives.motion_report import Reach, text, write
     from ..drives.ranges import ranges, reach_maps
-    from ..drives.report import Reach, text, write
-    from ..drives.states import states
+    from ..drives.sampled_motion import states
 
     if out is not None:
         check_writable(Path(out))

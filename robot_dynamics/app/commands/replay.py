@@ -11,7 +11,7 @@ import click
 
 from ...outputs import FILES, JOINTS, NOTES, NULLABLE, NUMBER, TEXT, Output, record
 from ..command import Command, Progress
-from ..options import motor_efforts, path, recordings
+from ..shared_options import motor_efforts, path, recordings
 from ..tables import table
 
 OUTPUT = record(

@@ -11,7 +11,7 @@ import click
 
 from ...outputs import FILES, FLAG, NOTES, ROBOT, Output, record
 from ..command import Command, Progress
-from ..options import description, flag, path, rotors_option
+from ..shared_options import description, flag, path, rotors_option
 
 OUTPUT = record(robot=ROBOT, files=FILES, opened=FLAG("whether a browser opened it"), notes=NOTES)
 

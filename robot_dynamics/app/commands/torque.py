@@ -11,7 +11,7 @@ import click
 from ...mechanism import Mechanism
 from ...outputs import MODEL, NOTES, NULLABLE, NUMBER, TEXT, Output, record
 from ..command import Command
-from ..options import flag, home, model, several, vector
+from ..shared_options import flag, home, model, several, vector
 from ..tables import digits
 
 OUTPUT = record(

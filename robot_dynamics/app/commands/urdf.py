@@ -7,7 +7,7 @@ import click
 
 from ...outputs import FILES, ROBOT, TEXT, Output, record
 from ..command import Command
-from ..options import description, flag, path
+from ..shared_options import description, flag, path
 
 OUTPUT = record(robot=ROBOT, urdf=TEXT("the file's text"), files=FILES.maybe())
 

@@ -17,7 +17,7 @@ from ..plots import errors_over_time
 from ..tables import table
 from .controller_manager import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced
 from .demonstration import Stages, check_extras
-from .report import OUTPUT as DEMO
+from .results import OUTPUT as DEMO
 from .robots import ROBOTS
 
 ROBOT_NAME = "six_axis"

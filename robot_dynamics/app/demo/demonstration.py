@@ -17,7 +17,7 @@ from ...outputs import Output
 from .bounds import bounds
 from .processes import Processes
 from .record import Track, progress, read
-from .report import gear_table, numbers, picture, played_page, text
+from .results import gear_table, numbers, picture, played_page, text
 from .robots import ROBOTS, Run
 from .subject import Subject
 
@@ -57,7 +57,7 @@ def demonstrate(robot: str, folder: Path) -> Output:
         show("preparation")
         demo = ROBOTS[robot]
         if demo.identified:
-            from .identified import identified
+            from .identification_demo import identified
 
             demo = identified(demo, folder / f"{robot}_demo", Path(scratch), show)
         subject = Subject.of(demo)

@@ -4,7 +4,7 @@
 | file          | contents                                                                |
 |---------------|-------------------------------------------------------------------------|
 | page.py       | one HTML file from all of the following                                 |
-| programs.py   | the robot's equations as JavaScript                                     |
+| javascript.py | the robot's equations as JavaScript                                     |
 | scene.py      | the drawing: links, joints, centres of mass, meshes                     |
 | facts.py      | the information: tables, checks, derivation, assembly modes             |
 | page.css      | the style                                                               |

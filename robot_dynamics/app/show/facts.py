@@ -19,8 +19,8 @@ from ...scalar import roll_pitch_yaw
 from ...symbolic import derive
 from ...symbolic.document import Document
 from ...symbolic.symbolic_parameters import dh_row
+from ..check_report import joint_rows, rotor_rows, survey
 from ..compare import compare, coordinates, within_reach
-from ..report import joint_rows, rotor_rows, survey
 from ..report_page import page_table, prose
 from .page import Facts
 

@@ -17,7 +17,7 @@ from ...outputs import finite
 from ...scalar import is_zero
 from ...version import version
 from ..report_page import THEME
-from .programs import FORMULATION, programs
+from .javascript import FORMULATION, programs
 from .scene import scene
 
 SCRIPTS = ("robot.js", "view.js", "page.js")

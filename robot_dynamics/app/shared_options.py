@@ -271,4 +271,4 @@ motions = _reading(
     number("--step", "S", "Time between the samples of a trajectory (default: 0.01)."),
     step=None,
 )
-"""The argument `reading` of `drives.states`: how a motion is read"""
+"""The argument `reading` of `sampled_motion.states`: how a motion is read"""
