@@ -17,7 +17,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.demo.identification_demo import write_bag
 from robot_dynamics.app.identification_report import write
 from robot_dynamics.identification import identify
-from robot_dynamics.identification.files import save
+from robot_dynamics.identification.result_files import save
 
 LINKS = 7
 

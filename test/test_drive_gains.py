@@ -18,7 +18,7 @@ from robot_dynamics.app.commands.identify import _lines
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.drive_gains import drive_gains
-from robot_dynamics.identification.motors import at_joints, motor_rows
+from robot_dynamics.identification.motor_efforts import at_joints, motor_rows
 from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.watch import Watch
 from robot_dynamics.mechanism import Inertial, Pose, Rotor

@@ -25,9 +25,9 @@ from robot_dynamics.identification.closed import (
     ClosedUnknowns,
     _on_axes,
 )
-from robot_dynamics.identification.files import save, summary
 from robot_dynamics.identification.preparation import even, prepare
 from robot_dynamics.identification.replay import replay
+from robot_dynamics.identification.result_files import save, summary
 from robot_dynamics.mechanism import Friction, Inertial, Joint, Link, Pose, Rotor
 from robot_dynamics.mechanism.dynamic_parameters import numbers_of
 from robot_dynamics.scalar import rotation_rpy

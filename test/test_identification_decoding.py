@@ -12,7 +12,7 @@ pytest.importorskip("rosbags.typesys", reason="rosbags is not installed: extra `
 
 from rosbags.typesys import Stores, get_typestore
 
-from robot_dynamics.identification.joint_states import LAYOUTS, decoded, layout_of
+from robot_dynamics.identification.decoding import LAYOUTS, decoded, layout_of
 
 STORE = get_typestore(Stores.LATEST)
 KIND = "sensor_msgs/msg/JointState"

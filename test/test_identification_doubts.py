@@ -26,7 +26,7 @@ from robot_dynamics.identification.doubts import (
     surely_worse,
     turned,
 )
-from robot_dynamics.identification.files import save
+from robot_dynamics.identification.result_files import save
 from robot_dynamics.identification.selection import _Scored, nothing
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Mechanism

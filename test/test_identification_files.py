@@ -28,11 +28,11 @@ from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.identification import Recording, Stream, jumps, read, table
 from robot_dynamics.identification.bombs import BLOCK, MAGIC, _decompressed_bound, refuse_bomb
-from robot_dynamics.identification.files import roll_pitch_yaw, save
 from robot_dynamics.identification.preparation import prepare
 from robot_dynamics.identification.read import adapted, as_list
 from robot_dynamics.identification.replay import replay
-from robot_dynamics.identification.stamps import _spread, even_stretches
+from robot_dynamics.identification.resampling import _spread, even_stretches
+from robot_dynamics.identification.result_files import roll_pitch_yaw, save
 from robot_dynamics.identification.unknowns import match
 from robot_dynamics.mechanism import Friction, Inertial
 from robot_dynamics.scalar import rotation_rpy

@@ -13,7 +13,6 @@ from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, Stream, identify
-from robot_dynamics.identification.files import save
 from robot_dynamics.identification.friction_laws import FrictionLaw
 from robot_dynamics.identification.friction_smoothing import (
     SHARES,
@@ -27,6 +26,7 @@ from robot_dynamics.identification.preparation import (
     _without_rests,
     prepare,
 )
+from robot_dynamics.identification.result_files import save
 from robot_dynamics.mechanism.transform import with_joints
 
 MOVE, REST = 1.4, 0.8

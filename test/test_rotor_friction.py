@@ -26,7 +26,7 @@ from robot_dynamics.dynamics.base_motion import BaseMotion
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.formulations.equations import TERMS, Equations
 from robot_dynamics.formulations.options import Options
-from robot_dynamics.identification.files import _rotor
+from robot_dynamics.identification.result_files import _rotor
 from robot_dynamics.mechanism import Armature, Friction, Inertial, Pose, Rotor
 from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
 from robot_dynamics.mechanism.transform import ROTOR_MODELS, with_locked_joints

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..description.files import writable, write_table, write_text
 from ..errors import listed
 from ..identification import Errors, Identification
-from ..identification.files import OPEN_CHAIN_SUMMARY, SUMMARY, Result
 from ..identification.replay import Replay, terms_of
+from ..identification.result_files import OPEN_CHAIN_SUMMARY, SUMMARY, Result
 from ..identification.torque_errors import SplitDynamics
 from ..mechanism import Armature, Friction, Mechanism, Rotor
 from ..mechanism.dynamic_parameters import rotor_names

@@ -30,8 +30,8 @@ from ..dynamics.export import (
 from ..errors import InputError, wrong
 from ..formulations.terms import RIGID, TERMS
 from ..version import version
+from .expected_torques import read_table, table
 from .programs import READ, CFunction, Programs, Request, programs
-from .table import read_table, table
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 """A valid name of a joint or link in ros2_control and in the names of parameters"""

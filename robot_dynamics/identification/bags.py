@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import RecordingError, choices, not_installed, wrong
 from . import truncated
 from .bombs import Unpacker, refuse_bomb
-from .joint_states import Block, decoded
+from .decoding import Block, decoded
 from .recording import Recording, Stream
 
 JOINT_STATE = "sensor_msgs/msg/JointState"

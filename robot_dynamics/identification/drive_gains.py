@@ -13,9 +13,9 @@ friction, offset and rotor in units of v. This is a least-squares problem in s, 
 s and φ, solved from sums over the samples.
 
 Where motors are coupled to several joints, v_j is the effort of a motor, and the torques on the
-right are those that the motors must produce for the joint torques (see `motors`): Y and τ are
-multiplied by N⁻ᵀ, F_j depends on the motor's rate N_j q̇, and the friction of joints whose torque
-several motors share is part of φ.
+right are those that the motors must produce for the joint torques (see `motor_efforts`): Y and τ
+are multiplied by N⁻ᵀ, F_j depends on the motor's rate N_j q̇, and the friction of joints whose
+torque several motors share is part of φ.
 
 Source: Gautier, Briot, "Global identification of joint drive gains and dynamic parameters of
 robots", ASME J. Dyn. Sys. Meas. Control 136(5), 2014. They solve g_j v_j = … by total least
@@ -38,7 +38,7 @@ from ..mechanism.dynamic_parameters import numbers_of
 from . import friction_laws as laws
 from .band import root_of
 from .fleet import one_blas_thread
-from .motors import motor_rows
+from .motor_efforts import motor_rows
 from .normal_equations import correlation_length
 from .preparation import CUTOFF, Prepared, Samples, prepare
 from .read import Source, adapted, as_list

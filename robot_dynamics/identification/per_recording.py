@@ -20,7 +20,7 @@ from .fleet import located
 from .friction_smoothing import FrictionSmoothing, NearRest
 from .identified import Trace
 from .mixed import Mixed, Mounting, mixed
-from .motors import at_joints
+from .motor_efforts import at_joints
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, even, joined
 from .prepared_cache import Key, PreparedCache
@@ -78,7 +78,7 @@ class Work:
     quietest: Mapping[str, float] = field(default_factory=dict)
     """By joint, N·m or N: the smallest noise that is assumed in a recording"""
     motor_efforts: bool = False
-    """Whether efforts are those of motors (see `motors`)"""
+    """Whether efforts are those of motors (see the module `motor_efforts`)"""
     unrelated: frozenset[str] = frozenset()
     """The joints whose efforts contain none of their torque, and are left out"""
     wanted: float | None = None

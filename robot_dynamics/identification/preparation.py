@@ -31,7 +31,7 @@ from .friction_laws import (
 )
 from .jumps import without_jumps
 from .recording import Floats, Recording, Stream, runs, thinned
-from .stamps import GAP, even_stretches, splined
+from .resampling import GAP, even_stretches, splined
 from .zero_phase import ZeroPhase, both_ways, butterworth, differences
 
 ORDER = 4

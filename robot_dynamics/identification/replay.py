@@ -19,7 +19,7 @@ from ..inputs import frequency
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
-from .motors import agreed_at_joints
+from .motor_efforts import agreed_at_joints
 from .preparation import Samples, even
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted

@@ -22,7 +22,7 @@ from .band import Needed, counted, root_of
 from .bodies import reference
 from .fleet import one_blas_thread
 from .friction_laws import heading
-from .motors import at_joints, motor_rows
+from .motor_efforts import at_joints, motor_rows
 from .normal_equations import correlation_length
 from .preparation import CUTOFF, joined, prepare
 from .recording import Floats, Recording

@@ -106,7 +106,7 @@ def command(
     from ...description.files import check_writable
     from ...identification import identify
     from ...identification.drive_gains import drive_gains as found_gains
-    from ...identification.files import save, summary
+    from ...identification.result_files import save, summary
     from ..identification_report import write
 
     folder = Path(out)

@@ -22,8 +22,8 @@ from ...dynamics import InverseDynamics
 from ...errors import not_installed
 from ...identification import identify
 from ...identification.excitation import ExcitingMotion, excite
-from ...identification.files import inertial_entry, save
 from ...identification.identified import Identified
+from ...identification.result_files import inertial_entry, save
 from ...mechanism import Inertial, Mechanism
 from ...scalar import Floats
 from ...simulation.tracking import TrackedRobot, pd_gains
