@@ -20,7 +20,7 @@ from robot_dynamics import closure
 from robot_dynamics.closure.geometry.free_platform import free_platform
 from robot_dynamics.errors import ClosureError
 from robot_dynamics.mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
-from robot_dynamics.symbolic.closed_chain import derive
+from robot_dynamics.symbolic.closed_equations import derive
 
 SAME = 1e-10
 OFF = 0.05

@@ -17,7 +17,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.mechanism import Friction
 from robot_dynamics.symbolic import projections
-from robot_dynamics.symbolic.closed_chain import derive
+from robot_dynamics.symbolic.closed_equations import derive
 from robot_dynamics.symbolic.short import shown
 from robot_dynamics.symbolic.symbolic_parameters import near
 

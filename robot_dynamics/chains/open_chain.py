@@ -25,7 +25,7 @@ from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
 from ..scalar import Array, Floats, array, zeros
 from .companion import Companion
 from .functions import FUNCTIONS, OF_A_LINK
-from .regressor import RegressorKernel
+from .regressor_kernel import RegressorKernel
 
 MATRICES = ("mass_matrix", "coriolis_matrix")
 BY_NEWTON = ("derivatives", "forward", "kinetic_energy")

@@ -14,7 +14,7 @@ q_r = [q_a; q_s; q_p], in the order of `LoopGeometry.names`. `robot_dynamics.sym
 same equations in symbols.
 """
 
-from .dynamics.chain import CONDITION_LIMIT, ClosedChain
+from .dynamics.closed_chain import CONDITION_LIMIT, ClosedChain
 from .dynamics.constraint_forces import ConstraintForces
 from .dynamics.subsystems import Subsystems
 from .geometry.assembly import AssemblyMode, assembly_modes, undecided

@@ -20,7 +20,7 @@ from ..errors import ClosureError, InputError, wrong
 from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats, Mask, is_number
-from .dynamics.chain import ClosedChain
+from .dynamics.closed_chain import ClosedChain
 from .geometry.closer import Closer
 from .geometry.kinematic_state import KinematicState
 from .geometry.path_following import ROUNDING

@@ -18,7 +18,7 @@ import jinja2
 
 from ..description import load
 from ..description.fields import LONGEST_NAME
-from ..dynamics import inputs
+from ..dynamics import checked
 from ..dynamics.export import (
     body,
     comment,
@@ -147,7 +147,7 @@ def checked_request(file: str, formulation: str, rotors: str, prefix: str | None
     Raises:
         RobotDynamicsError: an invalid description, prefix or name of a joint.
     """
-    mechanism = inputs.robot(load(file))
+    mechanism = checked.robot(load(file))
     robot = identifier(mechanism.name.lower()) if prefix is None else prefix
     if not PACKAGE.fullmatch(robot) or len(robot) > LONGEST_NAME:
         allowed = (

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from ..chains.chain import Configuration
 from ..chains.companion import Companion
 from ..chains.open_chain import OpenChain
-from ..chains.regressor import RegressorKernel
+from ..chains.regressor_kernel import RegressorKernel
 from ..errors import InputError, wrong
 from ..formulations.form import FLOATING
 from ..formulations.options import Options

@@ -37,7 +37,7 @@ from ..formulations.terms import names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from ..version import version
-from . import inputs
+from . import checked
 
 LANGUAGES = ("c",)
 PATIENCE = 60.0
@@ -295,7 +295,7 @@ def sources(
         InputError: a mechanism that cannot move, or one with loops, as these need a solver, or an
             unknown function, precision or link.
     """
-    inputs.robot(mechanism)
+    checked.robot(mechanism)
     if mechanism.loops:
         loops = "a loop" if len(mechanism.loops) == 1 else f"{len(mechanism.loops)} loops"
         raise wrong(InputError, "export", f"a robot with {loops}", "an open chain")

@@ -24,7 +24,7 @@ from ..inputs import vectors
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import BASE, floating
 from ..scalar import Floats
-from . import inputs
+from . import checked
 from .inverse_dynamics import InverseDynamics
 from .linearization import Linearization
 
@@ -72,7 +72,7 @@ class FloatingBase(InverseDynamics):
         joints: Sequence[str] | None = None,
         **options: Any,
     ):
-        super().__init__(floating(inputs.robot(mechanism), joints), formulation, **options)
+        super().__init__(floating(checked.robot(mechanism), joints), formulation, **options)
 
     def _chain_of(self, mechanism: Mechanism) -> Chain:
         return OpenChain(mechanism, self._options, FLOATING)

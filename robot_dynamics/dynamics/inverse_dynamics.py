@@ -28,7 +28,7 @@ from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.shown import FEW, as_html
 from ..mechanism.transform import with_parts
 from ..scalar import Array, Floats
-from . import inputs
+from . import checked
 from .base_motion import BaseMotion
 from .linearization import Linearization, linearized
 from .motors import MotorTorques, motors
@@ -92,7 +92,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         threads: int | None = None,
         batches: bool = False,
     ):
-        mechanism = inputs.robot(mechanism)
+        mechanism = checked.robot(mechanism)
         self._options = Options(
             formulation,
             rotors,
@@ -221,7 +221,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             ClosureError: a state in which the loops cannot be closed, or which is too near a
                 singularity.
         """
-        robot, acting = self._robot, inputs.wrenches(wrenches)
+        robot, acting = self._robot, checked.wrenches(wrenches)
         if base_motion is not None:
             tau = robot.on_moving_base(q, qd, qdd, base_motion)
             if acting:
@@ -251,7 +251,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         """
         if axes not in ("base", "link"):
             raise wrong(InputError, "axes", axes, "base or link")
-        return self._robot.wrench_torques(q, inputs.wrenches(wrenches), axes)
+        return self._robot.wrench_torques(q, checked.wrenches(wrenches), axes)
 
     def constraint_forces(
         self,
@@ -280,7 +280,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         closed = self.closed
         if closed is None:
             raise wrong(InputError, "constraint_forces", "no loops", "a robot with loops")
-        return closed.constraint_forces(q, qd, qdd, inputs.wrenches(wrenches))
+        return closed.constraint_forces(q, qd, qdd, checked.wrenches(wrenches))
 
     def forward(
         self,
@@ -618,7 +618,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         names = [each.name for each in self._robot.bare.links]
         if link not in names:
             raise wrong(InputError, "payload: link", link, choices(names))
-        body = None if payload is None else inputs.payload(f"payload of {link}", payload)
+        body = None if payload is None else checked.payload(f"payload of {link}", payload)
         with self._changing:
             robot = self._robot
             payloads = {name: each for name, each in robot.payloads.items() if name != link}

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..description import load
-from ..dynamics import InverseDynamics, base_parameters, inputs
+from ..dynamics import InverseDynamics, base_parameters, checked
 from ..errors import InputError, not_installed, wrong
 from ..mechanism import Mechanism
 from ..motion.fourier import FourierMotion, RestingSeries
@@ -185,7 +185,7 @@ def excite(
         raise InputError(
             f"{mechanism.name}: it has loops, expected an open chain", name=mechanism.name
         )
-    inputs.robot(mechanism)
+    checked.robot(mechanism)
     if not (np.isfinite(duration) and 1.0 <= duration <= 600.0):
         raise wrong(InputError, "duration", duration, "1 to 600 s")
     if not 0.0 <= margin < 0.9:

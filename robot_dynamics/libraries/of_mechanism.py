@@ -18,7 +18,7 @@ import numpy as np
 from ..chains.functions import FUNCTIONS
 from ..closure import ClosedChain
 from ..codegen.recorder import record
-from ..dynamics import inputs
+from ..dynamics import checked
 from ..errors import BackendError, InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.form import FLOATING, STANDING
@@ -79,7 +79,7 @@ def functions(
         DescriptionError, ClosureError: with loops, as in `InverseDynamics`.
         BackendError: the library is not installed.
     """
-    inputs.robot(mechanism)
+    checked.robot(mechanism)
     if library not in LIBRARIES:
         raise wrong(InputError, "library", library, choices(LIBRARIES))
     taken = frozenset([arguments] if isinstance(arguments, str) else arguments)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from ..dynamics import inputs
+from ..dynamics import checked
 from ..errors import InputError, choices, wrong
 from ..formulations import lagrange_euler
 from ..formulations.equations import TERMS
@@ -80,9 +80,9 @@ def derive(
     """
     if parameters not in PARAMETERS:
         raise wrong(InputError, "parameters", parameters, choices(PARAMETERS))
-    mechanism = inputs.robot(mechanism)
+    mechanism = checked.robot(mechanism)
     if mechanism.loops:
-        from .closed_chain import derive as derive_closed
+        from .closed_equations import derive as derive_closed
 
         return derive_closed(
             mechanism,

@@ -9,5 +9,5 @@
 | kernels.py         | the compiled model; gravity, friction and bodies as its parameters       |
 | continuation.py    | closing the loops of one state from those of the previous one            |
 | constraint_forces.py | the multipliers (36), (38) and the forces in the loops' joints         |
-| chain.py           | `ClosedChain`: the complete model over floats                            |
+| closed_chain.py    | `ClosedChain`: the complete model over floats                            |
 """

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...chains.companion import Companion
 from ...chains.open_chain import OpenChain, by_newton
-from ...chains.regressor import RegressorKernel
+from ...chains.regressor_kernel import RegressorKernel
 from ...codegen.kernel import put
 from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
