@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..description.files import writable, write_table, write_text
 from ..errors import listed
+from ..formulations.terms import TERMS
 from ..identification import Errors, Identification
 from ..identification.replay import Replay, terms_of
 from ..identification.result_files import OPEN_CHAIN_SUMMARY, SUMMARY, Result
@@ -32,7 +33,8 @@ Floats = NDArray[np.float64]
 WITHIN = "95 % band of unfiltered efforts"
 LINK = '<p><a href="robot.html">See the robot move, and its torques</a></p>'
 
-TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"), ("rotors", "e"))
+STYLES = dict(zip(TERMS, "bdcae", strict=True))
+"""The line of each term, as on the page of `show`"""
 
 _GAIN = record(gain=NUMBER("N·m or N per unit of effort"), standard_deviation=NUMBER)
 _OPEN_CHAIN = record(
@@ -195,7 +197,7 @@ class _Joint:
         )
 
     def terms(self) -> Chart:
-        lines = [self._over_time(term, style, term) for term, style in TERMS]
+        lines = [self._over_time(term, style, term) for term, style in STYLES.items()]
         lines = [line for line in lines if np.nanmax(np.abs(line.y), initial=0.0) > 0]
         return Chart(
             f"{self.name}: torque by term", lines or [self._over_time("tau", "ink", "")],
@@ -302,7 +304,7 @@ def stretches(result: Result) -> list[Stretch]:
             samples, model = samples.rows(closes), model[closes]
         else:
             series = terms_of(result.mechanism, samples)
-            model = np.sum([series[term] for term, _ in TERMS], axis=0)
+            model = np.sum([series[term] for term in TERMS], axis=0)
         if len(samples) < 2:
             continue
         state = samples.q, samples.qd, samples.qdd
@@ -550,7 +552,7 @@ def _replay_charts(replay: Replay, j: int) -> tuple[Chart, Chart]:
     torques = Chart(f"{name}: torques over time", lines, "time (s)", "N·m or N")
     by_term = [
         Line(time, _joined(found[term][:, j] for found in replay.terms), style, term)
-        for term, style in TERMS
+        for term, style in STYLES.items()
     ]
     return torques, Chart(f"{name}: terms over time", by_term, "time (s)", "N·m or N")
 
@@ -575,7 +577,7 @@ def _write_rows(replay: Replay, path: Path) -> None:
     blocks = [
         ("measured", [each.tau for each in replay.stretches]),
         *zip(replay.labels, replay.torques, strict=True),
-        *((f"{replay.labels[-1]}/{term}", [x[term] for x in replay.terms]) for term, _ in TERMS),
+        *((f"{replay.labels[-1]}/{term}", [x[term] for x in replay.terms]) for term in TERMS),
     ]
     columns = [
         (f"{joint}/{name}", np.concatenate([part[:, j] for part in parts]))

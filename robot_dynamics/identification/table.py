@@ -9,6 +9,7 @@ import math
 import re
 import warnings
 from pathlib import Path
+from types import GenericAlias
 from typing import TextIO
 from urllib.parse import quote, unquote
 
@@ -269,7 +270,7 @@ def _json_numbers(file: TextIO, width: int) -> np.ndarray | None:
         import msgspec
     except ImportError:
         return None
-    row = msgspec.json.Decoder(tuple[(float,) * width])  # type: ignore[misc]
+    row = msgspec.json.Decoder(GenericAlias(tuple, (float,) * width))
     rows = (row.decode(f"[{line}]") for line in file)
     try:
         values = np.fromiter(itertools.chain.from_iterable(rows), dtype=float)

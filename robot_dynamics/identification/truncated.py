@@ -97,7 +97,7 @@ def _records(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
 
 def _unpacked(content: bytes) -> bytes | None:
     """The records in a chunk; None: they are broken."""
-    from lz4.frame import decompress  # type: ignore[import-untyped]
+    from lz4.frame import decompress
 
     unpack: dict[str, Any] = {"": bytes, "zstd": zstd().decompress, "lz4": decompress}
     try:
