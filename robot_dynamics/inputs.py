@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -52,7 +53,8 @@ def _has_mask(x: Any) -> bool:
     """Is an entry of x masked? NumPy would use the number under the mask."""
     if isinstance(x, (list, tuple)):
         return not _PLAIN.issuperset(map(type, x)) and any(map(_has_mask, x))
-    return bool(np.ma.is_masked(x))
+    # only who has imported numpy.ma, which takes a while, can have masked it
+    return "numpy.ma" in sys.modules and bool(np.ma.is_masked(x))
 
 
 _PLAIN = {float, int, np.float64}

@@ -187,6 +187,20 @@ def test_import_pulls_in_neither_sympy_nor_ros():
     assert result.returncode == 0, result.stderr
 
 
+def test_a_torque_imports_of_numpy_only_what_numpy_itself_does():
+    """Masked arrays take longer to import than most torques to compute."""
+    code = (
+        "import sys, numpy; own = set(sys.modules);"
+        "import robot_dynamics as rd;"
+        f"rd.InverseDynamics(rd.load({str(ROOT / 'config/polar.yaml')!r}))([0, 1], [0, 1], [0, 1]);"
+        "assert 'numpy.ma' not in set(sys.modules) - own"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
 def test_the_version_is_that_of_the_package_and_errors_and_bodies_are_public():
     import robot_dynamics as rd
     from robot_dynamics import errors, mechanism
