@@ -218,6 +218,9 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
         ERROR,
         "no torques for 0.100 s: no joint_states are received",
     )
+    bench.wall = 7.0  # simulated time stands still
+    found = report(bench, diagnosis, 0.2, 2.5)
+    assert found.message == "no torques for 7.000 s: no joint_states are received"
     bench.state(0.3, names=("swing", "swing"), q=[0, 0], qd=[0, 0])
     bench.state(0.4)
     found = report(bench, diagnosis, 0.4, 3.0)

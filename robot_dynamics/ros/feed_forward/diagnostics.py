@@ -171,7 +171,7 @@ class Diagnosis:
             )
             if new["torques: closure"]:
                 why += "; " + ELSEWHERE
-            return ERROR, f"no torques for {_age(controller.outlet.at, now)} s: {why}"
+            return ERROR, f"no torques for {controller.outlet.silence(now):.3f} s: {why}"
         if new:
             which = ", ".join(f"{key} ({count})" for key, count in new.most_common(MOST_KINDS))
             more = sum(new.values()) - sum(n for _, n in new.most_common(MOST_KINDS))

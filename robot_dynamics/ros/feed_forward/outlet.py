@@ -99,7 +99,7 @@ class Outlet:
         self.at_rest = True
         self._last: Floats | None = None
         self._tally, self._steady = tally, steady
-        self._on_the_wall = 0.0
+        self._on_the_wall = steady()
 
     def restart(self) -> None:
         """Let torques start from zero, for another robot."""
@@ -183,7 +183,14 @@ class Outlet:
             now: the clock, ns.
             limit: s.
         """
-        if self.at is None or self.at_rest:
-            return False
-        # simulated time may have stopped for good
-        return (now - self.at) / SECOND > limit or self._steady() - self._on_the_wall > limit
+        return not self.at_rest and self.silence(now) > limit
+
+    def silence(self, now: int) -> float:
+        """Time since the last torques, or else since the start, s: by the node's clock, or in wall
+        time if that is longer, as simulated time may have stopped.
+
+        Args:
+            now: the clock, ns.
+        """
+        by_clock = 0.0 if self.at is None else (now - self.at) / SECOND
+        return max(by_clock, self._steady() - self._on_the_wall)
