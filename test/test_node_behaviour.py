@@ -474,6 +474,25 @@ def test_a_clock_that_jumps_back_ends_the_command_and_the_next_states_are_taken(
     close(bench.state(0.03, 0.3), torque(0.3, 0.0, 3.0))
 
 
+@pytest.mark.parametrize("stamped", [0.0, -1000.0])  # -1000: a stamp of zero
+def test_states_whose_time_stands_still_do_not_keep_a_motion_alive(stamped):
+    bench = Bench(max_age=0.5)
+    bench.accelerate(0.0, 3.0)
+    close(bench.state(0.0, 0.3, 0.2, stamped=stamped), torque(0.3, 0.2, 3.0))
+    bench.wall = 0.4  # a clock may be coarse
+    close(bench.state(0.0, 0.4, 0.2, stamped=stamped), torque(0.4, 0.2, 3.0))
+    bench.wall = 0.6
+    assert bench.state(0.0, 0.5, 0.3, stamped=stamped) is None
+    assert bench.rejected() == {"torques: no clock": 1}
+    assert bench.watch(0.0) is None
+    bench.wall = 1.0
+    close(bench.watch(0.0), torque(0.4, 0.0, 0.0))
+    bench.accelerate(0.0, 3.0)
+    assert bench.state(0.0, 0.6, 0.3, stamped=stamped) is None
+    # it begins when there is time again
+    close(bench.state(0.01, 0.6, 0.2, stamped=stamped or 0.01), torque(0.6, 0.2, 3.0))
+
+
 def test_feedback_is_lost_by_the_wall_where_simulated_time_stands_still():
     bench = Bench(max_age=0.5, on_timeout="hold")
     bench.accelerate(0.0, 3.0)

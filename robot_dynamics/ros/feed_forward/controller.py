@@ -70,6 +70,7 @@ class FeedForward:
         self.residual = Residual() if settings.residual else None
         self._law = ControlLaw(self.states, self.wrenches, self.base)
         self._ticked = self._time = self._watched = 0
+        self._steady, self._advanced = steady, 0.0
 
     # The robot
 
@@ -310,7 +311,8 @@ class FeedForward:
     def _output(self, time: int, now: int) -> Torques | None:
         model, commands, settings = self._robot, self.commands, self.settings
         began = commands.motion, commands.phase, commands.pending
-        self._time = time
+        if time != self._time:
+            self._time, self._advanced = time, self._steady()
         try:
             if model.sensors is not None:
                 self._correct_readings(model)
@@ -322,6 +324,7 @@ class FeedForward:
             commands.lapse(time, now, settings)
             if commands.is_over:
                 return self._after_timeout(model, time, now)
+            self._check_time_advances()
             desired = motion.at(time + int(settings.lookahead * SECOND))
             return self._published(self._law.following(model, settings, desired, now), time, now)
         except ClosureError as error:
@@ -334,6 +337,20 @@ class FeedForward:
                 commands.motion, commands.phase, commands.pending = began
             self.tally.refuse("torques", error)
             return None
+
+    def _check_time_advances(self) -> None:
+        """Check that the time of the states has not stood still for long: a motion would never end.
+
+        Raises:
+            RefusedError: it has, by a clock that never jumps.
+        """
+        limit = self.settings.max_age
+        if 0 < limit < self._steady() - self._advanced:
+            raise RefusedError(
+                "no clock",
+                f"neither /clock nor the stamps of joint_states have advanced for {limit:g} s "
+                "(max_age)",
+            )
 
     def _correct_readings(self, model: Model) -> None:
         """Replace readings that are missing or distrusted by solved values."""
