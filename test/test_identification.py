@@ -945,6 +945,37 @@ def test_rates_that_are_none_are_not_believed(arm, truth):
     assert miss(truth, result.mechanism) < 0.02
 
 
+def late(robot: Mechanism, *fields: str) -> Recording:
+    """At 200 Hz, with these fields 60 ms late."""
+    stream = recording(robot, 20.0, 200.0, noise=0.01).streams[0]
+    moved = {each: getattr(stream, each)[:-12] for each in fields}
+    return Recording("late", (replace(stream.rows(slice(12, None)), **moved),))
+
+
+def test_rates_that_are_late_as_the_efforts_are_believed(arm, truth):
+    result = identify(arm, late(truth, "velocity", "effort"))
+    assert any("60 ms after the positions, and so do the efforts" in x for x in result.notes)
+    assert result.errors.relative.max() < 0.1
+    alone = identify(arm, late(truth, "effort"))
+    assert (result.errors.relative < 0.5 * alone.errors.relative).all()
+
+
+def test_rates_that_only_are_late_are_not_believed(arm, truth):
+    result = identify(arm, late(truth, "velocity"))
+    assert any("do not match the positions" in note for note in result.notes)
+    assert miss(truth, result.mechanism) < 0.02
+
+
+def test_efforts_without_a_sign_are_not_fitted(arm, truth):
+    stream = recording(truth, 10.0, 100.0, noise=0.01).streams[0]
+    sizes = Recording("currents", (replace(stream, effort=np.abs(stream.effort)),))
+    with pytest.raises(RecordingError, match="never change their sign"):
+        identify(arm, sizes)
+    # one joint that holds a weight is no reason
+    stream.effort[:, 1] = np.abs(stream.effort[:, 1])
+    identify(arm, Recording("one", (stream,)))
+
+
 def test_efforts_of_the_wrong_sign_are_told(arm, truth):
     result = identify(arm, recording(truth, 10.0, 100.0, noise=0.01), effort_scale={"b": -1.0})
     assert any(

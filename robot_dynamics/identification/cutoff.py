@@ -73,7 +73,7 @@ def choose(unknowns: Columns, raw: Even, wanted: float | None = None) -> Choice:
         wanted: Hz, used if it is among the equally good cut-offs; infinite: not filtered.
     """
     raw = raw.excerpt()
-    validation = _CrossValidation(unknowns, raw)
+    validation = CrossValidation(unknowns, raw)
     none = Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
     if not validation.count:
         return none
@@ -144,7 +144,7 @@ def filter_faults(unknowns: Columns, raw: Even, used: float | None) -> Iterator[
         used: Hz, the cut-off that was used; None: not filtered.
     """
     raw = raw.excerpt()
-    validation = _CrossValidation(unknowns, raw)
+    validation = CrossValidation(unknowns, raw)
     if not validation.count:
         return
     top = WHOLE * raw.rate
@@ -185,7 +185,7 @@ class _Candidate:
     """(p,) for each part of the time: the fit to the other parts"""
 
 
-class _CrossValidation:
+class CrossValidation:
     """Candidates, each evaluated by cross-validation over parts of the time."""
 
     def __init__(self, unknowns: Columns, raw: Even):

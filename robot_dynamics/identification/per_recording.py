@@ -19,6 +19,7 @@ from .cutoff import FilterFault, choose, filter_faults
 from .fleet import located
 from .friction_smoothing import FrictionSmoothing, NearRest
 from .identified import Trace
+from .late_rates import even_with_efforts
 from .mixed import Mixed, Mounting, mixed
 from .motor_efforts import at_joints
 from .normal_equations import NormalEquations, reduce
@@ -198,7 +199,8 @@ class Work:
         if joints is None:
             joints = match(self.mechanism, recording.names)[0].joint_names
         recording.check_names(joints, more=" (the other recordings have them)")
-        return even(recording, joints, sliding(self.mechanism, joints))
+        slides, unknowns = sliding(self.mechanism, joints), self.unknowns(joints)
+        return even_with_efforts(recording, joints, slides, unknowns, 1 - self.held_out)
 
     def _with_motors(self, recording: Recording) -> Even:
         """The motors' motion of a robot with loops; arguments and errors as for `raw`."""

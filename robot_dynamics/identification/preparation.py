@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,10 +68,18 @@ MOSTLY = 0.9
 MATCH = 0.1
 """Relative deviation of recorded rates from position differences, beyond which the latter are
 used"""
+LATEST = 0.1
+"""s: the longest delay of recorded rates after the positions that is looked for"""
+LESS = 0.5
+"""Ratio of the deviation of recorded rates from delayed position differences to that without the
+delay, up to which they are late"""
 FEWEST = 30
 """Smallest number of samples of a stretch whose rates are compared"""
 NOTHING = 1e-9
 """Efforts that never exceed this fraction of another joint's are 0 but for rounding"""
+FEWEST_UNSIGNED, NEAR_ZERO = 3, 0.01
+"""Number of joints, and fraction of the largest effort: efforts that come this close to 0 and never
+change their sign, at every joint of at least so many that move to and fro, have lost it"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
 """rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons; larger values are
 implausible"""
@@ -290,6 +298,8 @@ class Even:
     rate: float
     """Hz"""
     notes: tuple[str, ...]
+    delay: float = 0.0
+    """s: how late recorded rates that do not match the positions come after them"""
 
     def first(self, share: float) -> Even:
         """The first part of the samples.
@@ -367,13 +377,16 @@ class Even:
         return prepared if rests else _without_rests(prepared)
 
 
-def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = ()) -> Even:
+def even(
+    recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (), late: bool = False
+) -> Even:
     """Resample these joints' states to even time grids, with rates for every joint.
 
     Args:
         recording: with joints named as in the description.
         joints: the joints to take, all of them in the recording.
         sliding: which of the joints slide; the others turn.
+        late: whether to use recorded rates that come after the positions.
 
     Raises:
         RecordingError: no efforts, too short, or at rest.
@@ -393,8 +406,10 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
         notes.append(f"one sample every {1 / rate:.3g} s: are the times in seconds?")
     _check_motion(pieces, source, notes)
     start = pieces[0].time[0]
-    pieces = [replace(each, time=each.time - start) for each in _with_rates(pieces, notes)]
-    return Even(source, joints, turns, measured, tuple(pieces), rate, tuple(dict.fromkeys(notes)))
+    pieces, delay = _with_rates(pieces, notes, late)
+    pieces = [replace(each, time=each.time - start) for each in pieces]
+    notes = list(dict.fromkeys(notes))
+    return Even(source, joints, turns, measured, tuple(pieces), rate, tuple(notes), delay)
 
 
 def prepare(
@@ -529,7 +544,24 @@ def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream
             "described values"
         )
     measured = tuple(name for name in stream.names if name not in silent)
+    if all(map(_unsigned, stream.position.T, efforts.T)) and len(measured) >= FEWEST_UNSIGNED:
+        raise RecordingError(
+            f"{source}: the efforts of all joints come close to 0 but never change their sign, as "
+            "currents that were recorded without it; record them with their sign",
+            name=source,
+        )
     return replace(stream, effort=efforts), measured
+
+
+def _unsigned(position: Floats, effort: Floats) -> bool:
+    """Whether a joint's efforts (k,), if there are any, never change their sign but come close to 0
+    while it moves to and fro."""
+    steps, told = np.diff(position[np.isfinite(position)]), effort[np.isfinite(effort)]
+    if not len(told):
+        return True
+    sizes = np.abs(told)
+    same = (told >= 0).all() or (told <= 0).all()
+    return bool(same and sizes.min() <= NEAR_ZERO * sizes.max() and steps.min() < 0 < steps.max())
 
 
 def _check_motion(pieces: Sequence[Stream], source: str, notes: Sequence[str]) -> None:
@@ -550,12 +582,14 @@ def _unusable(source: str, words: str, notes: Sequence[str]) -> RecordingError:
     return RecordingError(f"{source}: {words}{why}", name=source)
 
 
-def _with_rates(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
-    """The streams with rates for every joint.
+def _with_rates(
+    streams: Sequence[Stream], notes: list[str], late: bool
+) -> tuple[list[Stream], float]:
+    """(the streams with rates for every joint, s by which recorded ones come after the positions).
 
-    A joint's recorded rates are kept if, in all streams together, they agree with the positions and
-    are not much noisier than the differences of these. Otherwise, and where single rates are
-    missing, the differences are used.
+    A joint's recorded rates are kept if, in all streams together, they agree with the positions (if
+    `late`, but for a delay) and are not much noisier than the differences of these. Otherwise, and
+    where single rates are missing, the differences are used.
     """
     names = streams[0].names
     own = [differences(each.position, each.duration / (len(each) - 1)) for each in streams]
@@ -568,7 +602,18 @@ def _with_rates(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
     told = np.any([each.any(axis=0) for each in rates], axis=0)
     given = (np.concatenate(there).mean(axis=0) > MOSTLY) & (told | ~moved)
     recorded = [np.where(given, each, other) for each, other in zip(rates, own, strict=True)]
-    wrong = _rate_deviation(recorded, own) > MATCH
+    wrong = given & (_rate_deviation(recorded, own) > MATCH)
+    delay = 0.0
+    if wrong.any():
+        differing, derived = ([each[:, wrong] for each in kind] for kind in (recorded, own))
+        delay = _delay(differing, derived, streams[0].duration / (len(streams[0]) - 1))
+    if late and delay:
+        slow = ", ".join(name for name, each in zip(names, wrong, strict=True) if each)
+        notes.append(
+            f"recorded velocities of {slow} come {1000 * delay:.0f} ms after the positions, and so "
+            "do the efforts, which they explain better than differentiated positions"
+        )
+        wrong[:] = False
     noise, least = _noise(recorded, own)
     worse = noise > NOISIER * least
     missing, odd, noisy = [], [], []
@@ -595,7 +640,20 @@ def _with_rates(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
             f"recorded velocities of {', '.join(noisy)} are noisier than differentiated positions, "
             "which are used instead"
         )
-    return [replace(each, velocity=new) for each, new in zip(streams, rates, strict=True)]
+    return [replace(each, velocity=new) for each, new in zip(streams, rates, strict=True)], delay
+
+
+def _delay(recorded: Sequence[Floats], derived: Sequence[Floats], period: float) -> float:
+    """s: how late recorded rates (k, n) come after derived ones; 0 if with no delay they agree much
+    better than without."""
+    most = round(LATEST / period)
+    pairs = [each for each in _slow(recorded, derived) if each[0].shape[1] > 2 * most]
+    off = [
+        sum(float(((other[:, k:] - y[:, : y.shape[1] - k]) ** 2).sum()) for y, other in pairs)
+        for k in range(most + 1)
+    ]
+    best = int(np.argmin(off))
+    return best * period if off[best] < LESS**2 * off[0] else 0.0
 
 
 def _rate_deviation(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
@@ -603,13 +661,18 @@ def _rate_deviation(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Fl
     Nyquist frequency, where the motion is."""
     n = derived[0].shape[1]
     off, size = np.zeros((2, n))
-    for some, own in zip(recorded, derived, strict=True):
-        if len(own) < FEWEST:
-            continue
-        y, other = np.split(both_ways(*butterworth(2, 0.1), 9, np.hstack([own, some]).T), 2)
+    for y, other in _slow(recorded, derived):
         off += ((other - y) ** 2).sum(axis=1)
         size += (y**2).sum(axis=1)
     return np.asarray(np.sqrt(np.divide(off, size, out=np.zeros(n), where=size > 0)))
+
+
+def _slow(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Iterator[tuple[Floats, Floats]]:
+    """(derived, recorded) rates (n, k) below a tenth of the Nyquist frequency."""
+    for some, own in zip(recorded, derived, strict=True):
+        if len(own) >= FEWEST:
+            y, other = np.split(both_ways(*butterworth(2, 0.1), 9, np.hstack([own, some]).T), 2)
+            yield y, other
 
 
 def _noise(*rates: Sequence[Floats]) -> list[Floats]:

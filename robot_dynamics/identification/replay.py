@@ -19,8 +19,9 @@ from ..inputs import frequency
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
+from .late_rates import even_with_efforts
 from .motor_efforts import agreed_at_joints
-from .preparation import Samples, even
+from .preparation import Samples
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats, Recording
@@ -108,7 +109,8 @@ def replay(
     joints = first.unknowns.joints
     if motor_efforts:
         recording = agreed_at_joints(recording, [model.mechanism for model in models])
-    raw = even(recording, joints, sliding(last.mechanism, joints))
+    slides = sliding(last.mechanism, joints)
+    raw = even_with_efforts(recording, joints, slides, first.unknowns)
     frequency("cutoff", cutoff)
     torques = []
     with warnings.catch_warnings():
