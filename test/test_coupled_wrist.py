@@ -5,6 +5,7 @@ side."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -442,3 +443,16 @@ def test_noise_of_a_joint_that_hardly_moves_for_half_the_time_follows_no_other(t
     )
     noise = 0.3 * np.random.default_rng(seed).normal(size=q.shape)
     assert not [*shared_motors(alone, ["j6"], samples, noise)]
+
+
+@pytest.mark.parametrize(("other", "pairs"), [(1, 0), (3, 1)])
+def test_joints_that_are_far_apart_share_no_motor(other, pairs):
+    robot = rd.load(Path(__file__).resolve().parents[1] / "urdf" / "six_axis.urdf")
+    _, q, qd, qdd = motion(3, 6, 10.0)
+    samples = replace(
+        Samples.without_efforts(q, qd, qdd), tau=np.ones(q.shape), usable=np.ones(q.shape, bool)
+    )
+    # as of a torque sensor that feels another joint's motion
+    residual = qd[:, [other]] + 0.1 * qdd[:, [other]] + 0.0 * q
+    found = shared_motors(robot, [robot.joint_names[5]], samples, residual)
+    assert len([*found]) == pairs

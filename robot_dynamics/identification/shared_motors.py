@@ -24,6 +24,9 @@ from ..mechanism import Mechanism
 from .preparation import Samples
 from .recording import Floats
 
+FARTHEST = 2
+"""Places in the order of joints between two that share a motor: in a wrist, at most one joint is
+between them"""
 HALF = 0.5
 """Part of the squared residual that the other joint's motion must explain"""
 
@@ -94,7 +97,8 @@ def shared_motors(
         tried = [
             (_error([own, _columns(qd[:, j] + z * qd[:, i], qdd[:, j] + z * qdd[:, i])], r), i, z)
             for i, z in itertools.product(turning, (1, -1))
-            if i != j and not any({joints[i], joints[j]} <= each for each in known)
+            if 0 < abs(i - j) <= FARTHEST
+            and not any({joints[i], joints[j]} <= each for each in known)
         ]  # fmt: skip
         error, i, z = min(tried, default=(alone, j, 1))
         if error < HALF * alone:
