@@ -971,9 +971,12 @@ def test_efforts_without_a_sign_are_not_fitted(arm, truth):
     sizes = Recording("currents", (replace(stream, effort=np.abs(stream.effort)),))
     with pytest.raises(RecordingError, match="never change their sign"):
         identify(arm, sizes)
-    # one joint that holds a weight is no reason
+    # one joint that holds a weight is no reason, nor are drives that are off at first
     stream.effort[:, 1] = np.abs(stream.effort[:, 1])
     identify(arm, Recording("one", (stream,)))
+    raised = np.abs(stream.effort) + 0.1 * np.abs(stream.effort).max(axis=0)
+    raised[:50] = 0.0
+    identify(arm, Recording("off", (replace(stream, effort=raised),)))
 
 
 def test_efforts_of_the_wrong_sign_are_told(arm, truth):

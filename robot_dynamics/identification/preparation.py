@@ -555,12 +555,13 @@ def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream
 
 def _unsigned(position: Floats, effort: Floats) -> bool:
     """Whether a joint's efforts (k,), if there are any, never change their sign but come close to 0
-    while it moves to and fro."""
-    steps, told = np.diff(position[np.isfinite(position)]), effort[np.isfinite(effort)]
+    while it moves to and fro. Efforts of 0 tell nothing: the drive may be off."""
+    steps = np.diff(position[np.isfinite(position)])
+    told = effort[np.isfinite(effort) & (effort != 0)]
     if not len(told):
         return True
     sizes = np.abs(told)
-    same = (told >= 0).all() or (told <= 0).all()
+    same = (told > 0).all() or (told < 0).all()
     return bool(same and sizes.min() <= NEAR_ZERO * sizes.max() and steps.min() < 0 < steps.max())
 
 
