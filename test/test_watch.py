@@ -188,6 +188,20 @@ def test_motion_near_rest_tells_little_about_friction():
     assert max(changes) < 3.5
 
 
+def test_velocities_that_are_as_late_as_the_efforts_are_used_as_in_identification():
+    def missed(*fields):
+        watch = Watch(ARM, LINK)
+        for seed in range(2):
+            (stream,) = noisy(ARM, seed).streams
+            moved = {each: getattr(stream, each)[:-6] for each in fields}
+            late = replace(stream.rows(slice(6, None)), **moved)
+            estimate = watch.add(Recording("late by 60 ms", (late,)))
+        return np.array([*estimate.missed.values()])
+
+    assert (missed("velocity", "effort")[:5] < 0.8 * missed("effort")[:5]).all()
+    assert missed("velocity") == pytest.approx(missed(), rel=0.1)
+
+
 def test_gaps_do_not_make_more_blocks_of_one(watched):
     """Lost messages are no further evidence."""
     _, estimates = watched

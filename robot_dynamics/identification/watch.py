@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, choices, wrong
+from ..inputs import frequency
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import BODY, body_of
 from ..mechanism.transform import with_parts
@@ -22,9 +23,10 @@ from .band import Needed, counted, root_of
 from .bodies import reference
 from .fleet import one_blas_thread
 from .friction_laws import heading
+from .late_rates import even_with_efforts
 from .motor_efforts import at_joints, motor_rows
 from .normal_equations import correlation_length
-from .preparation import CUTOFF, joined, prepare
+from .preparation import CUTOFF, joined
 from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns, sliding
@@ -183,7 +185,8 @@ class Watch:
         if self._motor_efforts:
             block = at_joints(block, self.mechanism)
         slides = sliding(self.mechanism, self.joints)
-        prepared = prepare(block, self.joints, cutoff, sliding=slides)
+        frequency("cutoff", cutoff)
+        prepared = even_with_efforts(block, self.joints, slides, self._unknowns).filtered(cutoff)
         samples = joined(prepared.stretches)
         Y, known = self._unknowns.rigid(samples)
         A = np.zeros((*samples.q.shape, self._size))
