@@ -977,6 +977,9 @@ def test_efforts_without_a_sign_are_not_fitted(arm, truth):
     raised = np.abs(stream.effort) + 0.1 * np.abs(stream.effort).max(axis=0)
     raised[:50] = 0.0
     identify(arm, Recording("off", (replace(stream, effort=raised),)))
+    stream.position[1:] = np.nan
+    with pytest.raises(RecordingError, match="no stretch of usable samples"):
+        identify(arm, Recording("one row", (replace(stream, effort=np.abs(stream.effort)),)))
 
 
 def test_efforts_of_the_wrong_sign_are_told(arm, truth):

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..inputs import frequency
 from ..mechanism import Mechanism
 from .band import Needed, Spread, needed
 from .closed import ClosedUnknowns
@@ -129,7 +128,7 @@ class Work:
         raw = self._read(source) if joints is None else None
         raw = self.raw(source, joints) if raw is None else raw
         if self.cutoff is not None:
-            prepared = raw.filtered(frequency("cutoff", self.cutoff))
+            prepared = raw.filtered(self.cutoff)
         elif (shared := self._shared(key_of(source), raw)) is not None:
             prepared = raw.filtered(shared.choice.cutoff)
             if key_of(source) in shared.members:

@@ -73,6 +73,8 @@ LATEST = 0.1
 LESS = 0.5
 """Ratio of the deviation of recorded rates from delayed position differences to that without the
 delay, up to which they are late"""
+SLOW = 10
+"""Ratio of the Nyquist frequency to that up to which recorded and derived rates are compared"""
 FEWEST = 30
 """Smallest number of samples of a stretch whose rates are compared"""
 NOTHING = 1e-9
@@ -354,7 +356,9 @@ class Even:
 
         Raises:
             RecordingError: nothing is left of the recording.
+            InputError: an invalid cut-off.
         """
+        frequency("cutoff", cutoff)
         if cutoff is not None and cutoff >= WHOLE * self.rate:
             cutoff = None
         notes = list(self.notes)
@@ -433,7 +437,6 @@ def prepare(
         RecordingError: no efforts, too short, or at rest.
         InputError: an invalid cut-off.
     """
-    frequency("cutoff", cutoff)
     return even(recording, joints, sliding).filtered(cutoff, rests)
 
 
@@ -562,7 +565,8 @@ def _unsigned(position: Floats, effort: Floats) -> bool:
         return True
     sizes = np.abs(told)
     same = (told > 0).all() or (told < 0).all()
-    return bool(same and sizes.min() <= NEAR_ZERO * sizes.max() and steps.min() < 0 < steps.max())
+    to_and_fro = (steps < 0).any() and (steps > 0).any()
+    return bool(same and to_and_fro and sizes.min() <= NEAR_ZERO * sizes.max())
 
 
 def _check_motion(pieces: Sequence[Stream], source: str, notes: Sequence[str]) -> None:
@@ -650,7 +654,7 @@ def _delay(recorded: Sequence[Floats], derived: Sequence[Floats], period: float)
     most = round(LATEST / period)
     pairs = [each for each in _slow(recorded, derived) if each[0].shape[1] > 2 * most]
     off = [
-        sum(float(((other[:, k:] - y[:, : y.shape[1] - k]) ** 2).sum()) for y, other in pairs)
+        sum(((other[:, k::SLOW] - y[:, : y.shape[1] - k : SLOW]) ** 2).sum() for y, other in pairs)
         for k in range(most + 1)
     ]
     best = int(np.argmin(off))
@@ -669,10 +673,12 @@ def _rate_deviation(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Fl
 
 
 def _slow(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Iterator[tuple[Floats, Floats]]:
-    """(derived, recorded) rates (n, k) below a tenth of the Nyquist frequency."""
+    """(derived, recorded) rates (n, k) at the low frequencies, where the motion is."""
     for some, own in zip(recorded, derived, strict=True):
         if len(own) >= FEWEST:
-            y, other = np.split(both_ways(*butterworth(2, 0.1), 9, np.hstack([own, some]).T), 2)
+            y, other = np.split(
+                both_ways(*butterworth(2, 1 / SLOW), 9, np.hstack([own, some]).T), 2
+            )
             yield y, other
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, choices, wrong
-from ..inputs import frequency
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import BODY, body_of
 from ..mechanism.transform import with_parts
@@ -185,7 +184,6 @@ class Watch:
         if self._motor_efforts:
             block = at_joints(block, self.mechanism)
         slides = sliding(self.mechanism, self.joints)
-        frequency("cutoff", cutoff)
         prepared = even_with_efforts(block, self.joints, slides, self._unknowns).filtered(cutoff)
         samples = joined(prepared.stretches)
         Y, known = self._unknowns.rigid(samples)
