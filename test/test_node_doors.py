@@ -20,9 +20,10 @@ from node_bench import Bench
 from robot_dynamics.errors import InputError
 from robot_dynamics.ros.feed_forward import payload as payloads
 from robot_dynamics.ros.feed_forward.diagnostics import ERROR, OK, WARN, Diagnosis
+from robot_dynamics.ros.feed_forward.outlet import Outlet
 from robot_dynamics.ros.feed_forward.parameter_table import Parameter
 from robot_dynamics.ros.feed_forward.parameters import AT_ONCE, PARAMETERS, Settings
-from robot_dynamics.ros.feed_forward.refusal import RefusedError
+from robot_dynamics.ros.feed_forward.refusal import RefusedError, Tally
 
 FAST = settings(max_examples=300, derandomize=True, deadline=None)
 ANY = st.floats() | st.sampled_from([0.0, 1.0, -1.0, 1e308, -1e308, 5e-324, 1e154])
@@ -206,6 +207,12 @@ def test_diagnostics_tell_what_computes_and_how_often():
     }  # fmt: skip
     assert found.values.items() >= expected.items()
     assert report(bench, diagnosis, 2.0, 4.0, busy=True).values["building a new model"] == "yes"
+
+
+def test_silence_before_the_first_torques_counts_from_the_start():
+    """Not from that of the clock that never jumps, which may be the machine's."""
+    times = iter([1e6, 1e6 + 2.0])
+    assert Outlet(Tally(print), lambda: next(times)).silence(0) == 2.0
 
 
 def test_diagnostics_grow_worse_with_what_happens_and_better_again():
