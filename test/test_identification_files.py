@@ -24,6 +24,7 @@ from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
+from robot_dynamics.app.identification_report import filtered
 from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.identification import Recording, Stream, jumps, read, table
@@ -900,6 +901,29 @@ def test_any_rotation_is_three_angles():
     for angles in [*rng.uniform(-3, 3, (50, 3)), (0.3, np.pi / 2, 0.2), (0.3, -np.pi / 2, 0.2)]:
         R = rotation_rpy(*angles)
         np.testing.assert_allclose(rotation_rpy(*roll_pitch_yaw(R)), R, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cutoffs", "words"),
+    [
+        ([None], "not filtered"),
+        ([8.0, 8.0], "filtered at 8 Hz"),
+        ([13.46, 3.364, 8.0], "filtered at 3.36 to 13.5 Hz"),
+        ([8.0, None], "filtered at 8 Hz or not at all"),
+    ],
+)
+def test_the_filters_in_words(cutoffs, words):
+    assert filtered(cutoffs) == words
+
+
+@pytest.mark.parametrize("chosen", [[], ["--cutoff", "7"]])
+def test_the_errors_are_printed_with_the_filter(identified, tmp_path, capsys, chosen):
+    robot, table = str(identified.parent / "arm.urdf"), str(identified.parent / "a.csv")
+    assert main(["identify", robot, table, "--out", str(tmp_path), *chosen]) == 0
+    (cutoff,) = json.loads((tmp_path / "report.json").read_text())["cutoff"].values()
+    words = filtered([cutoff])
+    assert f"RMS relative to that of the torque, both {words}:" in capsys.readouterr().out
+    assert f"on motion held out of the fit; both {words}." in (tmp_path / "report.html").read_text()
 
 
 @pytest.fixture(scope="module")

@@ -332,7 +332,8 @@ def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str
         _words(result),
         "<h2>Torque errors</h2>",
         "<p>Root mean square of the measured minus the modelled torque, relative to that of the "
-        "measured torque, on motion held out of the fit.</p>",
+        f"measured torque, on motion held out of the fit; both {filtered(result.cutoffs.values())}."
+        "</p>",
         _error_table(result.errors, np.median(np.concatenate(half), axis=0)),
     ]
     shafts = _shafts(result.mechanism) if opened else {}
@@ -347,7 +348,7 @@ def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str
                 "motor side; this motor is coupled to several joints."
             ),
         ]
-    cutoffs = [f"{source}: {_filtered(cutoff)}" for source, cutoff in result.cutoffs.items()]
+    cutoffs = [f"{source}: {filtered([cutoff])}" for source, cutoff in result.cutoffs.items()]
     body += [
         "<h2>Parameters</h2>",
         "<p>Bodies are given about their link's frame and include everything fixed to them. A "
@@ -484,11 +485,22 @@ def _filter_chart(result: Result, sources: Sequence[str]) -> tuple[Chart, str]:
         [] if cutoff is None else [(np.log2(cutoff) - 0.05, np.log2(cutoff) + 0.05)],
     )  # fmt: skip
     shaded = "" if cutoff is None else " (shaded)"
-    return chart, f"{source}: {_filtered(cutoff)}{shaded}; errors above 3 are drawn at 3."
+    return chart, f"{source}: {filtered([cutoff])}{shaded}; errors above 3 are drawn at 3."
 
 
-def _filtered(cutoff: float | None) -> str:
-    return "not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz"
+def filtered(cutoffs: Iterable[float | None]) -> str:
+    """How recordings were filtered, in words.
+
+    Args:
+        cutoffs: Hz, by recording; None: not filtered.
+    """
+    each = [*cutoffs]
+    used = sorted({f"{cutoff:.3g}" for cutoff in each if cutoff is not None}, key=float)
+    if not used:
+        return "not filtered"
+    return f"filtered at {' to '.join(dict.fromkeys([used[0], used[-1]]))} Hz" + (
+        " or not at all" if None in each else ""
+    )
 
 
 def _error_table(errors: Errors, wide: Floats) -> str:

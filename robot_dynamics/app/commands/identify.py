@@ -178,11 +178,13 @@ def _lines(gains: DriveGains | None) -> list[str]:
 
 
 def _text(result: Identification | ClosedIdentification, files: Sequence[Path]) -> str:
+    from ..identification_report import filtered
+
     lines = [
         f"{result.mechanism.name}: {len(result.parameters)} parameters from "
         f"{result.fitted.duration:.3g} s of motion",
         f"torque errors on {result.errors.duration:.3g} s held out of the fit, RMS relative to "
-        "that of the torque:",
+        f"that of the torque, both {filtered(result.cutoffs.values())}:",
         *table(_rows(result.errors)),
         *_excitation(result),
         *(f"note: {note}" for note in result.notes),
