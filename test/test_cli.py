@@ -228,6 +228,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_1(capsys, arguments, word
     [
         ([], "Missing command; see robot_dynamics --help"),
         (["fly"], "No such command 'fly'; see robot_dynamics --help"),
+        (["watch"], "`python -m robot_dynamics.ros.executables watch --help`"),
         (["torque"], "Missing argument FILE; see robot_dynamics torque --help"),
         (["torque", POLAR, "--q"], "'--q' requires an argument; see robot_dynamics torque --help"),
         (["torque", POLAR, "x", "y"], "extra arguments (x y); see robot_dynamics torque --help"),

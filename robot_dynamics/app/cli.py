@@ -15,6 +15,7 @@ from importlib import import_module
 import click
 
 from ..errors import one_line
+from ..ros.executable import EXAMPLES as NODES
 from ..version import version
 from .command import STOPPED, print_nothing_more, terminable
 from .commands import COMMANDS
@@ -32,7 +33,17 @@ class Commands(click.Group):
         ctx: click.Context,  # noqa: ARG002
         cmd_name: str,
     ) -> click.Command | None:
-        """The `command` of the module with this name; None: there is no such module."""
+        """The `command` of the module with this name; None: there is no such module.
+
+        Raises:
+            UsageError: it is the name of a node.
+        """
+        if cmd_name in NODES:
+            raise click.UsageError(
+                f"{cmd_name} is a node: run `ros2 run robot_dynamics {cmd_name} --help`, or "
+                "without a ROS installation "
+                f"`python -m robot_dynamics.ros.executables {cmd_name} --help`"
+            )
         if cmd_name not in COMMANDS:
             return None
         found: click.Command = import_module(f"{__package__}.commands.{cmd_name}").command
