@@ -59,7 +59,7 @@ from robot_dynamics.identification.preparation import (
 )
 from robot_dynamics.identification.quality import MISSED, far_off, large, lost
 from robot_dynamics.identification.recording import Recording, Stream
-from robot_dynamics.identification.selection import HUMP, Drive
+from robot_dynamics.identification.selection import HUMP, Drive, _Scored, nothing
 from robot_dynamics.identification.solve import Prior, inverted, minimise
 from robot_dynamics.identification.torque_errors import Errors, SquaredErrors
 from robot_dynamics.identification.unknowns import Unknowns
@@ -287,6 +287,22 @@ def test_presliding_must_explain_a_tenth_as_a_stribeck_effect_must():
         for more in ({}, {"distance": 1}, {"rate": 2, "tied": True})
     )
     assert turning - plain == tied - plain == HUMP * 1000.0
+
+
+@pytest.mark.parametrize(
+    ("missed", "price", "is_so"),
+    [
+        ([7.0, 7.0, 7.0, 47.0], 21.0, True),
+        ([7.0, 7.0, 7.0, 47.0], 23.0, False),  # 4 times 3 are not worth 13 more
+        ([10.2, 10.2, 10.2, 10.0], 20.0, False),  # all that is better is in one part
+        ([10.2, 10.2, 10.2, 10.0], 9.0, True),  # but it is the simpler law
+        ([7.0, 7.0, 7.0, 70.0], 21.0, True),
+    ],
+)
+def test_what_explains_a_little_for_every_robot_must_do_so_in_most_parts(missed, price, is_so):
+    simple = _Scored(nothing(), np.zeros(0), np.array([10.0, 10.0, 10.0, 50.0]), 90.0)
+    other = _Scored(nothing(), np.zeros(0), np.array(missed), sum(missed) + price)
+    assert other.beats(simple) is is_so
 
 
 @pytest.mark.parametrize("turns", [True, False])

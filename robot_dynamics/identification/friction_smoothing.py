@@ -19,6 +19,7 @@ from ..errors import listed
 from ..mechanism import Mechanism
 from ..mechanism.transform import with_parts
 from .fit import Fit
+from .normal_equations import FOLDS, robust_sum
 from .preparation import Prepared
 from .recording import Floats
 from .torque_errors import SplitDynamics, friction_of
@@ -35,7 +36,7 @@ class NearRest:
     """Sums of squared errors, (N·m)² or N²; those of several recordings add up."""
 
     squares: Floats
-    """(1 + c, n): with steps at rest, then with each candidate"""
+    """(FOLDS, 1 + c, n): by part of the time, with steps at rest, then with each candidate"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,16 +70,17 @@ class FrictionSmoothing:
         Args:
             prepared: the motion.
         """
-        squares = np.zeros((1 + len(self.rates), self.rates.shape[1]))
+        squares = np.zeros((FOLDS, 1 + len(self.rates), self.rates.shape[1]))
         stepped = SplitDynamics(self.identified)
         smoothed = [friction_of(self._smooth(rates)) for rates in self.rates]
         for part in (*prepared.resting, *prepared.stretches):
             state = part.q, part.qd, part.qdd
             left = part.tau - stepped.rigid(*state)
-            for total, friction in zip(squares, (stepped.friction, *smoothed), strict=True):
+            for k, friction in enumerate((stepped.friction, *smoothed)):
                 # efforts are filtered, and thus friction too
                 missed = left - friction(*state) - part.blurred(friction)
-                total += (np.where(part.usable, missed, 0.0) ** 2).sum(axis=0)
+                each = np.where(part.usable, missed, 0.0) ** 2
+                squares[:, k] += [some.sum(axis=0) for some in np.array_split(each, FOLDS)]
         return NearRest(squares)
 
     def chosen(self, errors: NearRest) -> Mapping[str, float]:
@@ -87,11 +89,12 @@ class FrictionSmoothing:
         Args:
             errors: those of all recordings.
         """
-        best = errors.squares[1:].argmin(axis=0)
+        step, *smoothed = errors.squares.sum(axis=0)
+        best = np.argmin(smoothed, axis=0)
         found = {}
         for j, name in enumerate(self.identified.joint_names):
-            step, least = errors.squares[[0, 1 + best[j]], j]
-            if self.rates[best[j], j] > 0 and least < (1 - WORTH) * step:
+            gain = robust_sum(errors.squares[:, 0, j] - errors.squares[:, 1 + best[j], j])
+            if self.rates[best[j], j] > 0 and gain > WORTH * step[j]:
                 found[name] = float(self.rates[best[j], j])
         return found
 

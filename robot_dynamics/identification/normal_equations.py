@@ -312,6 +312,15 @@ def quietest(unknowns: Columns, recordings: Sequence[NormalEquations]) -> Floats
     return np.asarray(np.nan_to_num(medians[0]))
 
 
+def robust_sum(parts: Floats) -> Floats:
+    """Their number times their median: a sum that a single part cannot decide.
+
+    Args:
+        parts: (parts, …).
+    """
+    return np.asarray(len(parts) * np.median(parts, axis=0))
+
+
 class Rows:
     """The equations of some samples. A joint's friction appears only in that joint's rows, a
     shaft's in those of all joints coupled to it."""

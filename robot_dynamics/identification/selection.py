@@ -25,7 +25,7 @@ from .friction_laws import (
     shaft_laws,
     stands_still,
 )
-from .normal_equations import SummedEquations
+from .normal_equations import SummedEquations, robust_sum
 from .recording import Floats
 from .solve import solved
 from .unknowns import Unknowns
@@ -77,9 +77,16 @@ class Drive:
             count: the effective number of samples in which the drive acts.
             values: its parameters.
         """
+        return PENALTY * self.size + HUMP * count * self.humps(values)
+
+    def humps(self, values: Floats) -> int:
+        """Number of its parts that always explain a little, whatever the robot.
+
+        Args:
+            values: its parameters.
+        """
         law = self.law
-        humps = (law.rate is not None) + (law.distance is not None) + law.pushes(values)
-        return PENALTY * self.size + HUMP * count * humps
+        return (law.rate is not None) + (law.distance is not None) + law.pushes(values)
 
     def columns(self, width: int) -> Floats:
         """(width, size): maps its parameters to coefficients of its joint's columns."""
@@ -278,7 +285,11 @@ def _best(
             score = float(missed.sum()) + drive.price(count, x)
             tried.append(_Scored(drive, x, missed, score))
     tried.sort(key=attrgetter("score"))
-    best = next(filter(_Scored.is_sound, tried), None)
+    sound = [each for each in tried if each.is_sound()]
+    simple = next((each for each in sound if not each.humps), None)
+    best = next(
+        (each for each in sound if not each.humps or simple is None or each.beats(simple)), None
+    )
     plain = (replace(each, drive=replace(each.drive, driving=True))
              for each in tried if each.drive.law == FrictionLaw(PLAIN))  # fmt: skip
     driving = next(filter(_Scored.is_sound, plain), None)
@@ -339,9 +350,20 @@ class _Scored:
     score: float
     """Their sum plus the drive's price"""
 
+    @property
+    def humps(self) -> int:
+        """As `Drive.humps`."""
+        return self.drive.humps(self.values)
+
     def is_sound(self) -> bool:
         """Whether the drive is physical with these values."""
         return self.drive.sound(self.values) is self.drive
+
+    def beats(self, other: _Scored) -> bool:
+        """Whether its score is better than the other's, and not because of a single part, as in one
+        reversal a noisy rate may cost as much as in all others."""
+        price, lower = (each.score - each.missed.sum() for each in (self, other))
+        return bool(robust_sum(other.missed - self.missed) > price - lower)
 
     def explains(self, other: _Scored, more: float) -> bool:
         """Whether this drive's score is better than the other's by more than `more`, and its error
