@@ -263,6 +263,16 @@ def test_what_a_following_joint_turns_its_master_turns():
         assert dynamics([q], [qd], [qdd])[0] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.skipif(not hasattr(mujoco.MjModel, "nactuator"), reason="new in MuJoCo 4")
+def test_an_actuator_may_have_several_controls_and_several_gears():
+    motors = """<actuator>
+        <orientation joint="hip" kp="1"/>
+        <dcmotor name="shank" joint="knee" gear="7" motorconst="1" resistance="1" input="pos vel"/>
+        </actuator></mujoco>"""
+    mechanism = rd.load(WALKER.replace("</mujoco>", motors))
+    assert [(each.name, each.ratios) for each in mechanism.rotors] == [("shank", (("knee", 7.0),))]
+
+
 def test_names_limits_and_gears_are_kept():
     mechanism = rd.load(ARM)
     assert mechanism.joint_names == ("lift", "turn", "body3_joint1", "wrist")

@@ -133,7 +133,7 @@ class _Reader:
             (by_dof, "dof", ("armature", "damping", "frictionloss")),
             (joints, "jnt", ("stiffness",)),
             ([where] * model.nsite, "site", ("pos", "quat")),
-            ([where] * model.nu, "actuator", ("gear",)),
+            ([where] * len(model.actuator_gear), "actuator", ("gear",)),
             ([where] * model.neq, "eq", ("data",)),
             ([where] * model.nkey, "key", ("qpos",)),
         ):
@@ -409,10 +409,12 @@ class _Reader:
             if model.jnt_actfrclimited[k]
         }
         rotors, driven = [], set()
-        for k in range(model.nu):
+        # from MuJoCo 4 on an actuator may have several controls, and gears in several rows
+        gears = getattr(model, "actuator_outadr", range(model.nu))
+        for k, row in enumerate(gears):
             transmission, target = model.actuator_trntype[k], int(model.actuator_trnid[k, 0])
             name = self._name("ACTUATOR", k) or f"actuator{k}"
-            gear, what = float(model.actuator_gear[k, 0]), f"actuator {name!r}"
+            gear, what = float(model.actuator_gear[row, 0]), f"actuator {name!r}"
             joint, turned = "", None
             if transmission == kinds.mjTRN_JOINT:
                 joint = self.joints[target]
