@@ -293,6 +293,39 @@ def test_a_packages_sources_are_found_near_the_file_by_its_manifest_or_by_its_fo
     assert mass_of(cell) == 6
 
 
+def test_a_file_that_a_packages_sources_lack_may_be_in_its_installation(home, monkeypatch):
+    cell = a_package(home / "cell", 1)
+    missing = a_package(home / "arm", 2, "arm").with_name("arm.xacro")
+    missing.unlink()
+    refused(cell, f"xacro: no file {missing}", "package 'arm' was found as sources; build")
+    missing = a_package(home / "install/share/arm", 3).with_name("arm.xacro")
+    missing.unlink()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(home / "install"))
+    with pytest.raises(rd.DescriptionError, match=f"xacro: no file {missing}$"):
+        rd.load(cell)
+
+
+def test_a_mistake_in_an_included_file_or_in_a_macro_is_told_with_its_place(home):
+    cell = a_package(home / "arm", 1, "arm")
+    included = cell.with_name("arm.xacro")
+    for element, place in (
+        ('<xacro:if value="${x}"/>', r" in arm\.xacro"),
+        (
+            '<xacro:macro name="m" params=""><a b="${x}"/></xacro:macro>',
+            r" in macro 'm' of arm.x\w+",
+        ),
+    ):
+        included.write_text(f"<robot {NAMESPACE}>{element}</robot>")
+        cell.write_text(
+            cell.read_text().replace("${heavy}", "1").replace("</robot>", "<xacro:m/></robot>")
+        )
+        with pytest.raises(rd.DescriptionError, match=f"expression 'x'{place}$"):
+            rd.load(cell)
+    cell.write_text(cell.read_text().replace("<xacro:m/>", '<a b="${x}"/>'))
+    with pytest.raises(rd.DescriptionError, match=r"expression 'x'$"):
+        rd.load(cell)
+
+
 def test_a_package_url_in_a_file_is_found_near_it(home, monkeypatch):
     a_package(home / "arms/arm", 3, "arm")
     file = home / "cell/config/robot.yaml"

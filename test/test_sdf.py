@@ -306,6 +306,11 @@ def test_a_frame_that_is_unknown_is_named_with_the_nearest():
         rd.load(ARM.replace('"__model__"', '"__modl__"'))
 
 
+def test_no_link_is_called_world():
+    with pytest.raises(rd.DescriptionError, match="<link> name: found 'world', expected another"):
+        rd.load(ARM.replace('"base"', '"world"').replace(">base<", ">world<"))
+
+
 def test_a_bomb_and_a_topic_are_refused():
     with pytest.raises(rd.DescriptionError, match="document type"):
         rd.load('<!DOCTYPE a [<!ENTITY x "y">]><sdf version="1.9">&x;</sdf>')

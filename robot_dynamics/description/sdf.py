@@ -135,6 +135,9 @@ class _Reader:
                     name,
                     "a unique name",
                 )
+            if name == WORLD:
+                expected = "another name: it is SDF's for what stands still"
+                raise wrong(DescriptionError, where + f": <{element.tag}> name", name, expected)
             _once(element, where.named(element.tag, name))
             self.frames[name] = self._frame(element, name)
         bodies = {link.get("name"): self._inertial(link) for link in links}

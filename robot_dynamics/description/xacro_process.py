@@ -21,14 +21,35 @@ from xacro import substitution_args
 from pathlib import Path
 
 root, file, *given = sys.argv[1:]
+sources = {}
 
 def share(package):
     sys.path.append(root)
     from robot_dynamics.description.packages import share
     try:
-        return str(share(package, f"$(find {package})", Path(file).parent))
+        found = share(package, f"$(find {package})", Path(file).parent)
     except Exception as error:
         sys.exit(str(error))
+    if found.parent.name != "share":
+        sources[package] = found
+    return str(found)
+
+def told(error):
+    cause = getattr(error, "exc", None) or error
+    if not isinstance(cause, FileNotFoundError):
+        return " ".join((str(error) or type(error).__name__).split())
+    missing = cause.filename
+    for package, folder in sources.items():
+        if folder in Path(missing).parents:
+            missing += f" (package {package!r} was found as sources; build and source it)"
+    return f"no file {missing}"
+
+def place():
+    if macros := getattr(xacro, "macrostack", None):
+        name, made = macros[-1].body.getAttribute("name"), macros[-1].history[-1][-1]
+        return f" in macro {name!r} of {Path(made or file).name}"
+    files = [each for each in getattr(xacro, "filestack", None) or () if each]
+    return f" in {Path(files[-1]).name}" if files[1:] else ""
 
 class Arguments(dict):
     unused = set()
@@ -46,8 +67,8 @@ arguments = Arguments(each.split(":=", 1) for each in given)
 Arguments.unused = set(arguments)
 try:
     text = xacro.process_file(file, mappings=arguments).toxml()
-except BaseException as error:
-    sys.exit(" ".join((str(error) or type(error).__name__).split()))
+except Exception as error:
+    sys.exit(told(error) + place())
 if Arguments.unused:
     known = ", ".join(sorted(set(arguments) - Arguments.unused)) or "none"
     sys.exit(f"no argument is called {min(Arguments.unused)!r} (known: {known})")
