@@ -370,6 +370,35 @@ def test_a_weld_and_a_following_joint_are_kept():
     assert coupling.offset == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(
+    "closure",
+    [
+        CONNECT,
+        '<weld body1="rod" body2="rocker" anchor="0.1 0.2 0.3"/>',
+        '<weld body1="rod" body2="rocker" relpose="0.4 0.1 0.2 0.5 -0.5 0.1 0.7"/>',
+        '<weld body1="rod" body2="rocker" anchor="0 0.3 0.1" relpose="0.5 0.1 0 0.6 0 0 0.8"/>',
+    ],
+)
+def test_a_loop_is_as_far_from_closed_as_mujoco_says(closure):
+    text = FOUR_BAR.format(closure=closure)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.3, -0.5, 0.7
+    mujoco.mj_forward(model, data)
+    (loop,) = rd.load(text).loops
+    points, axes = [], []
+    for side in (loop.predecessor, loop.successor):
+        body = data.body(side.link)
+        turned = body.xmat.reshape(3, 3)
+        points.append(body.xpos + turned @ side.pose.translation)
+        axes.append(turned @ side.pose.rotation)
+    np.testing.assert_allclose(points[0] - points[1], data.efc_pos[:3], rtol=0, atol=1e-15)
+    if loop.type == "fixed":
+        # the vector part of the quaternion between the frames
+        sine = np.linalg.norm(data.efc_pos[3:6])
+        assert np.trace(axes[0].T @ axes[1]) == pytest.approx(3 - 4 * sine**2, abs=1e-12)
+
+
 def test_friction_that_is_switched_off_is_none():
     flags = '<option><flag damper="disable" frictionloss="disable"/></option>'
     text = ARM.replace('name="lift"', 'name="lift" frictionloss="2"')

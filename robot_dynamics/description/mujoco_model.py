@@ -353,9 +353,13 @@ class _Reader:
                         for body, point in ((one, data[:3]), (two, data[3:6]))
                     ]
                 else:
-                    # the pose of body 2 in body 1
+                    # the anchor in body 2, and its pose in body 1
+                    anchor = Pose(translation=array(data[:3].tolist()))
                     pose = _pose(data[6:10], data[3:6])
-                    sides = [Attachment(self.bodies[one], pose), Attachment(self.bodies[two])]
+                    sides = [
+                        Attachment(self.bodies[one], pose),
+                        Attachment(self.bodies[two], anchor),
+                    ]
                 name = self._name("EQUALITY", k) or f"loop{k}"
                 if moved := [side.link for side in sides if side.link in self._mocap()]:
                     self._leave_out(f"equality {name!r}: a mocap body", moved[0])
