@@ -40,6 +40,9 @@ NEIGHBOURS = 6
 STRAY = 0.02
 """rad, or fractions of the size: distance from home of the configurations whose ranks are compared
 with home's"""
+FAINT = 5 * STRAY
+"""Joints that move less than this fraction of the fastest are not named: motions nearby differ by
+about STRAY"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -476,13 +479,30 @@ def _check_regular(
     here = _redundant_here_alone(jacobians, ranks)
     said = f"; {listed(rows[i] for i in here)} redundant there, but not nearby" if here else ""
     free = max(lacking, 1)
+    moving = _undetermined_here_alone(geometry, passive_ranks, jacobians) if lacking else ()
+    of = f" of {listed(moving)}" if moving else ""
     raise ClosureError(
-        f"home is singular: {free} passive motion{'s are' if free != 1 else ' is'} undetermined "
-        f"there but determined nearby{said}; choose another home",
+        f"home is singular: {free} passive motion{'s' * (free != 1)}{of} "
+        f"{'are' if free != 1 else 'is'} undetermined there but determined nearby{said}; choose "
+        "another home",
         name="home",
         value=passive_ranks[0],
         expected=f"a passive Jacobian of rank {n_passive}",
     )
+
+
+def _undetermined_here_alone(
+    geometry: LoopGeometry, passive_ranks: list[int], jacobians: list[Floats]
+) -> list[str]:
+    """The passive joints that move in the motions that are free at home, the first configuration,
+    but not nearby."""
+    here, beside = (
+        loose_motions([jacobians[k][:, geometry.actuated :]], passive_ranks[k])[0]
+        for k in (0, passive_ranks.index(max(passive_ranks)))
+    )
+    most = np.abs(here - beside @ (beside.T @ here)).max(axis=1)
+    names = geometry.names[geometry.actuated :]
+    return [name for name, x in zip(names, most, strict=True) if x > FAINT * most.max()]
 
 
 def _redundant_here_alone(jacobians: list[Floats], ranks: list[int]) -> tuple[int, ...]:
