@@ -188,6 +188,14 @@ def test_a_fraction_wider_than_the_page_is_unfolded():
     assert broken("y &= ", r"\frac{a + b}{c}") == [r"y &= \frac{a + b}{c}"]
 
 
+@pytest.mark.parametrize("factor", [1, -1, sympy.Symbol("m"), -sympy.Symbol("m")])
+def test_a_sum_wider_than_the_page_is_broken_whatever_stands_before_it(factor):
+    long = sympy.Mul(factor, sympy.Add(*sympy.symbols("x1:60")), evaluate=False)
+    lines = broken("y &= ", Names([], [], []).latex(long))
+    assert len(lines) > 2
+    assert max(map(len, lines)) < len(" ".join(lines)) / 2
+
+
 def test_names_are_one_for_one_thing():
     q, v = sympy.symbols("theta1 theta1_d", real=True)
     names = Names([q], [v], [])

@@ -251,6 +251,12 @@ class _Latex(_Abbreviating, LatexPrinter):  # type: ignore[misc]
             return rf"\{name}{power}({self._print(function.args[0])})"
         return f"{short[0]}_{{{short[1:]}}}{power}"
 
+    def _print_Mul(self, product: sympy.Mul) -> str:
+        # SymPy's parentheses around a negative sum are not those that may contain line breaks
+        if product.could_extract_minus_sign() and (-product).is_Add:
+            return rf"- \left({self._print(-product)}\right)"
+        return str(super()._print_Mul(product))
+
     def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> str:  # noqa: ARG002
         return self.names.symbol(symbol.name)
 
