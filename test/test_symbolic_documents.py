@@ -254,6 +254,23 @@ def test_every_format_has_every_section():
     assert "L-E" not in other
 
 
+@pytest.mark.parametrize("formulation", ["newton_euler", "gibbs_appell", "murphy"])
+@pytest.mark.parametrize("rotors", ["full", "none"])
+def test_recursions_tell_their_symbols_and_what_slides_in_every_format(formulation, rotors):
+    model = rd.derive(rd.load(CONFIG / "polar.yaml"), formulation, rotors=rotors)
+    document = model.document(steps=True)
+    first = next(each for each in document.sections if each.title.startswith(("Outward", "Steps")))
+    formulas = [each.formula for each in document.sections if each.formula]
+    for symbol in ("R_i", "a_i", "c_i", "m_i", "I_i"):
+        assert symbol in first.words
+    for text, tex in ((each.text, each.tex) for each in formulas):
+        for word in ("sliding", "turning", "omega", "alpha", "Gamma", "mu"):
+            assert (word in text) == (word in tex), word
+    assert "sliding: " in first.formula.tex
+    for text in (document.latex(), document.markdown(), document.html(), document.text()):
+        assert "inertia about the " in text
+
+
 def test_a_potential_energy_that_is_zero_is_said_to_be():
     q, qd = sympy.symbols("q1 q1_d")
     model = rd.from_energies(sympy.Symbol("m1") * qd**2 / 2, sympy.Integer(0), [q], [qd])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,46 @@ name"""
 MOTIONS = (
     "omega_i = R_i^T omega_p + z qd_i;  "
     "alpha_i = R_i^T alpha_p + z qdd_i + R_i^T omega_p x z qd_i;  "
-    "a_i = R_i^T (a_p + alpha_p x p_i + omega_p x (omega_p x p_i)), a_0 = -g0"
+    "a_i = R_i^T (a_p + alpha_p x p_i + omega_p x (omega_p x p_i)), a_0 = -g0;  "
+    "sliding: omega_i = R_i^T omega_p, alpha_i = R_i^T alpha_p, "
+    "a_i += z qdd_i + 2 omega_i x z qd_i"
 )
 TEX_MOTIONS = (
     r"@\omega_i = R_i^T @\omega_p + @z \dot{q}_i, \quad "
     r"@\alpha_i = R_i^T @\alpha_p + @z \ddot{q}_i + R_i^T @\omega_p \times @z \dot{q}_i, \quad "
-    r"@a_i = R_i^T (@a_p + @\alpha_p \times @p_i + @\omega_p \times (@\omega_p \times @p_i))"
+    r"@a_i = R_i^T (@a_p + @\alpha_p \times @p_i + @\omega_p \times (@\omega_p \times @p_i)), "
+    r"\; @a_0 = -@g_0, \quad "
+    r"\text{sliding: } @\omega_i = R_i^T @\omega_p,\; @\alpha_i = R_i^T @\alpha_p,\; "
+    r"@a_i \mathrel{+}= @z \ddot{q}_i + 2 @\omega_i \times @z \dot{q}_i"
 )
 """Motions of the links, in their own frames"""
+LINKS = (
+    "Frame i moves with link i, and its z is the axis of joint i; link p carries link i, and link "
+    "i the links j. R_i, p_i: rotation and origin of frame i in frame p; a_i: acceleration of "
+    "that origin, less gravity; m_i, c_i: mass and centre of mass; I_i: inertia about "
+)
+ROTORS = "; a rotor r stands on link k, with the gear ratio Gamma_i"
+WORDS = {
+    "newton_euler": LINKS + "the origin; a_x2: the x of a_2",
+    "gibbs_appell": LINKS + "the centre of mass; a_x2: the x of a_2",
+    "murphy": (
+        "Link p carries link i, and link i the links j. R_i: rotation of link i; z_i: axis of "
+        "joint i; r_i: from the origin of frame p to that of frame i, at joint i; "
+        "a_i: acceleration of that origin, and a_G of the centre of mass, which is at c_i from it; "
+        "m_i: mass; I_i: inertia about the centre of mass; a_x2: the x of a_2"
+    ),
+}
+"""The symbols of each recursion's formulas"""
+TORQUES = {
+    "newton_euler": ("z", "", ""),
+    "gibbs_appell": ("z", "Gamma_i z . mu_r", r"\Gamma_i @z \cdot @\mu^r"),
+    "murphy": ("z_i", "Gamma_i z_r . N_r", r"\Gamma_i @z_r \cdot @N^r"),
+}
+"""The axis of a joint, and the torque of its rotor, as text and in LaTeX"""
 SWEEPS = {
     "newton_euler": (
         ("Outward: motions, in link frames", ("omega", "alpha", "a"),
-         f"{MOTIONS}; sliding: a_i += z qdd_i + 2 omega_i x z qd_i", TEX_MOTIONS),
+         MOTIONS, TEX_MOTIONS),
         ("Each link: force and moment about its frame's origin", ("U", "F", "N"),
          "U_i = [alpha_i]x + [omega_i]x^2;  F_i = m_i a_i + U_i m_i c_i;  "
          "N_i = I_i alpha_i + omega_i x I_i omega_i + m_i c_i x a_i",
@@ -57,12 +86,11 @@ SWEEPS = {
          r"@\alpha_r = R_r^T @\alpha_k + \Gamma_i \ddot{q}_i @z "
          r"+ R_r^T @\omega_k \times \Gamma_i \dot{q}_i @z"),
         ("Step 3: factors of the partial derivatives", ("eta", "mu", "eta_r", "mu_r"),
-         "eta = m (a_G - g);  mu = I alpha + omega x I omega + c x eta",
-         r"@\eta = m (@a_G - @g), \quad "
+         "eta = m a_G, a_G at the centre of mass;  mu = I alpha + omega x I omega + c x eta",
+         r"@\eta = m @a_G,\; @a_G \text{ at the centre of mass}, \quad "
          r"@\mu = I @\alpha + @\omega \times I @\omega + @c \times @\eta"),
         ("Steps 4 and 5: sums over what each joint carries, of links and of rotors", ("f", "n"),
-         "f_i = eta_i + sum R_j f_j;  n_i = mu_i + sum (R_j n_j + p_j x R_j f_j);  "
-         "tau_j = n_j . z (turning), f_j . z (sliding), + Gamma_j mu_r . z",
+         "f_i = eta_i + sum R_j f_j;  n_i = mu_i + sum (R_j n_j + p_j x R_j f_j)",
          r"@f_i = @\eta_i + \sum_j R_j @f_j, \quad "
          r"@n_i = @\mu_i + \sum_j (R_j @n_j + @p_j \times R_j @f_j)"),
     ),
@@ -70,10 +98,14 @@ SWEEPS = {
         ("Outward: motions of the links, on base axes", ("R", "omega", "alpha", "a"),
          "z_i = R_i z;  omega_i = omega_p + z_i qd_i;  "
          "alpha_i = alpha_p + z_i qdd_i + omega_p x z_i qd_i;  "
-         "a_i = a_p + alpha_p x r_i + omega_p x (omega_p x r_i)",
-         r"@\omega_i = @\omega_p + @z_i \dot{q}_i, \quad @\alpha_i = @\alpha_p + @z_i \ddot{q}_i + "
+         "a_i = a_p + alpha_p x r_i + omega_p x (omega_p x r_i);  sliding: omega_i = omega_p, "
+         "alpha_i = alpha_p, a_i += z_i qdd_i + 2 omega_i x z_i qd_i",
+         r"@z_i = R_i @z, \quad @\omega_i = @\omega_p + @z_i \dot{q}_i, \quad "
+         r"@\alpha_i = @\alpha_p + @z_i \ddot{q}_i + "
          r"@\omega_p \times @z_i \dot{q}_i, \quad "
-         r"@a_i = @a_p + @\alpha_p \times @r_i + @\omega_p \times (@\omega_p \times @r_i)"),
+         r"@a_i = @a_p + @\alpha_p \times @r_i + @\omega_p \times (@\omega_p \times @r_i), \quad "
+         r"\text{sliding: } @\omega_i = @\omega_p,\; @\alpha_i = @\alpha_p,\; "
+         r"@a_i \mathrel{+}= @z_i \ddot{q}_i + 2 @\omega_i \times @z_i \dot{q}_i"),
         ("Links: rates of momentum", ("F", "N"),
          "F_i = m_i (a_G - g);  N_i = I_i alpha_i + omega_i x I_i omega_i + c_i x F_i",
          r"@F_i = m_i (@a_G - @g), \quad "
@@ -138,11 +170,12 @@ def sweeps(
         names: the joints' names.
         write: converts a polynomial to a SymPy expression.
     """
-    sections = []
+    sections: list[Section] = []
     several = len(model.equations) > 1
     for k, equations in enumerate(model.equations, 1):
         notes = Notes(model.ring)
         torques = equations.torques(model.q, model.qd, model.qdd, notes)
+        with_rotors = any(quantity.endswith("_r") for quantity, *_ in notes.seen)
         part = f" (bodies {k} of {len(model.equations)})" if several else ""
         for title, quantities, text, tex in SWEEPS[formulation]:
             shown = [
@@ -151,14 +184,18 @@ def sweeps(
                 if quantity in quantities
             ]
             if shown:
-                sections.append(step(title + part, text, _bold(tex), shown))
+                made = step(title + part, text, _bold(tex), shown)
+                words = (WORDS[formulation] + ROTORS * with_rotors) if not sections else ""
+                sections.append(replace(made, words=words))
+        axis, *rotor = TORQUES[formulation]
+        more, tex_more = (f" + {each}" * with_rotors for each in rotor)
         sections.append(
             step(
                 "Torques of the sweeps" + part,
-                "tau_i = z . n_i (turning), z . f_i (sliding)",
+                f"tau_i = {axis} . n_i{more} (turning), {axis} . f_i{more} (sliding)",
                 _bold(
-                    r"\tau_i = @z \cdot @n_i \text{ (turning)}, \quad "
-                    r"\tau_i = @z \cdot @f_i \text{ (sliding)}"
+                    rf"\tau_i = @{axis} \cdot @n_i{tex_more} \text{{ (turning)}}, \quad "
+                    rf"\tau_i = @{axis} \cdot @f_i{tex_more} \text{{ (sliding)}}"
                 ),
                 (
                     Equation(Formula(f"tau[{name}]", rf"\tau_{{{i}}}"), write(torque))
