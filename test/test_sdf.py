@@ -264,7 +264,11 @@ def test_a_mimic_of_no_joint_that_moves_is_told_and_moves_by_itself(masters):
     ("old", "new", "said"),
     [
         ("</model>", "<model name='more'/></model>", "nested"),
-        ("</world>", "<include><uri>model://x</uri></include></world>", "includes"),
+        (
+            "</world>",
+            "<include><uri>model://x</uri></include></world>",
+            "models: found 'arm, <include> of model://x', expected one model without",
+        ),
         ('type="prismatic"', 'type="screw"', "screw"),
         ("<parent>upper</parent>", "<parent>upperarm</parent>", "upperarm"),
         ("<child>fore</child>", "<child>world</child>", "world"),

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
-from ..errors import DescriptionError, Named, Place, choices, wrong
+from ..errors import DescriptionError, Named, Place, choices, listed, wrong
 from ..mechanism import (
     Attachment,
     Coupling,
@@ -85,9 +85,11 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
     text = read_text(source) if isinstance(source, Path) else source
     root = parsed(text, where, "sdf")
     models = [*root.iterfind("model"), *root.iterfind("world/model")]
-    if len(models) != 1 or next(root.iter("include"), None) is not None:
-        found = f"{len(models)} models, {sum(1 for _ in root.iter('include'))} includes"
-        raise wrong(DescriptionError, where + ": models", found, "one model, without <include>")
+    included = [f"<include> of {each.findtext('uri')}" for each in root.iter("include")]
+    if len(models) != 1 or included:
+        found = listed([*(each.get("name") for each in models), *included])
+        expected = "one model without <include>: write the robot's to a file of its own"
+        raise wrong(DescriptionError, where + ": models", found, expected)
     return _Reader(models[0], where, strict).mechanism(_gravity(root, where))
 
 
