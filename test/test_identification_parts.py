@@ -1240,3 +1240,18 @@ def test_joints_without_efforts_stay_without_them_in_the_filter():
     assert np.isfinite(samples.tau).all(axis=0).tolist() == [True, False, True]
     assert np.isnan(samples.tau[:, 1]).all()
     assert not samples.usable[:, 1].any()
+
+
+def test_velocities_that_are_noise_do_not_hide_a_rest():
+    """Rates wander about zero while the positions stand still."""
+    rate = 200.0
+    time = np.arange(round(20 * rate)) / rate
+    moves = time < 10
+    q = np.where(moves, np.sin(np.pi * time), 0.0)
+    qd = np.where(moves, np.pi * np.cos(np.pi * time), 0.0)
+    qd += 0.15 * np.repeat(np.random.default_rng(0).choice([-1, 1], len(time) // 20), 20)
+    effort = np.where(moves, np.cos(np.pi * time), 0.3)
+    stream = Stream(("pan",), time, *(each[:, None] for each in (q, qd, effort)))
+    samples = prepare(Recording("rest", (stream,)), ("pan",), None)
+    assert sum(each.time[-1] - each.time[0] for each in samples.stretches) < 11
+    assert any("s at rest were left out" in note for note in samples.notes)

@@ -838,7 +838,7 @@ def _without_rests(prepared: Prepared) -> Prepared:
     stretches, rests, resting, total = [], [], 0.0, 0.0
     saturated = np.zeros(len(fastest))
     for each in prepared.stretches:
-        still = (np.abs(each.qd) <= RESTING * np.maximum(fastest, 1e-3)).all(axis=1)
+        still = (_speeds(each) <= RESTING * np.maximum(fastest, 1e-3)).all(axis=1)
         keep = ~_in_long_rests(still, each.period)
         resting += float((~keep).sum()) * each.period
         total += len(each) * each.period
@@ -875,9 +875,16 @@ def _resting(samples: Samples, share: float, fastest: Floats) -> NDArray[np.bool
         share: the largest rate at rest, as a fraction of the joint's largest rate.
         fastest: (n,), rad/s or m/s: the largest rates.
     """
-    slow = (np.abs(samples.qd) <= share * fastest) & (fastest > 1e-3)
+    slow = (_speeds(samples) <= share * fastest) & (fastest > 1e-3)
     period = samples.period
     return np.transpose([_in_long_rests(own, period) for own in slow.T])
+
+
+def _speeds(samples: Samples) -> Floats:
+    """(k, n), rad/s or m/s: by the rates or the positions, whichever says less, as measured rates
+    are noise at rest, where positions stand still."""
+    moved = np.abs(differences(samples.q, samples.period))
+    return np.minimum(np.abs(samples.qd), moved)
 
 
 def _in_long_rests(still: NDArray[np.bool_], period: float) -> NDArray[np.bool_]:
