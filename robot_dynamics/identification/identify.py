@@ -38,6 +38,7 @@ from .per_recording import (
     Judgement,
     Reduced,
     Work,
+    degrees_recorded,
     errors_near_rest,
     filters_at_fault,
     key_of,
@@ -619,12 +620,21 @@ class _OpenRun(_Run[Fit, Identification]):
         missed = np.where(light, np.inf, errors.relative)
         far = [*far_off(self.described, *self._ends)]
         turns = [*many_turns(self.described, *self._ends, missed)]
+        if turns and not self._in_degrees():
+            turns = []
         confused = [] if mixture is None else [mixture.words()]
         suspect = [*confused, *far, *turns]
         # a joint that no model explains may have turned that far all the same
         causes = suspect if light else [*confused, *far]
         alone = mixture is None and len(far) + len(turns) < len(self.joints)
         return causes, [*suspect, *(other_unit(found) if alone else ())]
+
+    def _in_degrees(self) -> bool:
+        test = partial(degrees_recorded, self.work, joints=self.joints)
+        return any(
+            found
+            for _, found in self.passes.over("testing units of", test, self.first, needed=False)
+        )
 
     def motors_shared(self, first: _Outcome, explained: set[str], /) -> dict[str, str]:
         errors = first.errors

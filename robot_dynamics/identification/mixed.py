@@ -167,11 +167,9 @@ def mixed(
         offsets: by joint, rad or m: the offset that was already added to its positions.
     """
     joints = unknowns.joints
-    measured: Floats = np.asarray(samples.usable.any(axis=0))
-    samples = samples.rows(np.asarray(samples.usable[:, measured].all(axis=1)))
+    samples, measured = _used(samples)
     if len(joints) > MOST or len(samples) < PARTS or not measured.any():
         return None
-    samples = samples.rows(thinned(len(samples), SAMPLES))
     recorded = _Fits(unknowns, samples, measured)
     as_is, ones, flips = np.arange(len(joints)), np.ones(len(joints)), 1 - 2 * np.eye(len(joints))
     given = np.array([factors.get(joint, 1.0) for joint in joints])
@@ -189,7 +187,7 @@ def mixed(
             swapped = _Fits(unknowns, samples.columns(order.tolist()), measured)
             yield partial(Mixed, both, True, True), swapped.missed(as_is, ones)
         for j in np.flatnonzero(measured).tolist():
-            reversed_one = _Fits(unknowns, _reversed(samples, flips[j]), measured)
+            reversed_one = _Fits(unknowns, _multiplied(samples, flips[j]), measured)
             for efforts, signs in ((True, flips[j]), (False, ones)):
                 missed = reversed_one.missed(as_is, signs)
                 yield partial(Mixed, (joints[j],), True, efforts), missed
@@ -243,16 +241,45 @@ def _gravities(mechanism: Mechanism, samples: Samples, measured: Floats) -> Floa
     return np.asarray(size * candidates[lengths > 0] / lengths[lengths > 0, None] + 0.0)
 
 
-def _reversed(samples: Samples, signs: Floats) -> Samples:
-    """The samples with positions, rates and accelerations multiplied by signs (n,).
+def in_degrees(unknowns: Unknowns, samples: Samples) -> bool:
+    """Whether the torques are clearly better explained if the positions of the joints that turn
+    are in degrees; False if too little was recorded to tell.
 
-    The columns of each joint's own friction remain, since the plain law with the opposite sign is
+    Args:
+        unknowns: the parameters to identify.
+        samples: the recording.
+    """
+    samples, measured = _used(samples)
+    if len(samples) < PARTS or not measured.any():
+        return False
+    turning = [unknowns.mechanism.joint(name).turns for name in unknowns.joints]
+    unit = np.where(turning, math.pi / 180, 1.0)
+    order, signs = np.arange(len(unit)), np.ones(len(unit))
+    radians, degrees = (
+        _Fits(unknowns, each, measured).missed(order, signs)
+        for each in (samples, _multiplied(samples, unit))
+    )
+    return surely_worse((radians - degrees).sum(axis=1))
+
+
+def _used(samples: Samples) -> tuple[Samples, Floats]:
+    """(some samples in which all measured efforts are usable, which joints' efforts (n,) were
+    measured)."""
+    measured: Floats = np.asarray(samples.usable.any(axis=0))
+    samples = samples.rows(np.asarray(samples.usable[:, measured].all(axis=1)))
+    return samples.rows(thinned(len(samples), SAMPLES)), measured
+
+
+def _multiplied(samples: Samples, factors: Floats) -> Samples:
+    """The samples with positions, rates and accelerations multiplied by factors (n,).
+
+    The columns of each joint's own friction remain, since the plain law of other signs or units is
     the same law.
     """
     smooth = samples.smoothing
     return replace(
-        samples, q=samples.q * signs, qd=samples.qd * signs, qdd=samples.qdd * signs,
-        smoothing=smooth and replace(smooth, qd=smooth.qd * signs, qdd=smooth.qdd * signs),
+        samples, q=samples.q * factors, qd=samples.qd * factors, qdd=samples.qdd * factors,
+        smoothing=smooth and replace(smooth, qd=smooth.qd * factors, qdd=smooth.qdd * factors),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from .fleet import located
 from .friction_smoothing import FrictionSmoothing, NearRest
 from .identified import Trace
 from .late_rates import even_with_efforts
-from .mixed import Mixed, Mounting, mixed
+from .mixed import Mixed, Mounting, in_degrees, mixed
 from .motor_efforts import at_joints
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, even, joined
@@ -342,6 +342,12 @@ def mixed_up(
     seen, _ = work.parts(work.prepared(source, joints))
     unknowns = replace(work.open(joints), sprung=sprung)
     return mixed(unknowns, joined(seen.stretches), factors, work.position_offset)
+
+
+def degrees_recorded(work: Work, source: Source, joints: tuple[str, ...]) -> bool:
+    """Whether a recording's positions are clearly in degrees."""
+    seen, _ = work.parts(work.prepared(source, joints))
+    return in_degrees(work.open(joints), joined(seen.stretches))
 
 
 def zero_equations(work: Work, source: Source, at: Linearised) -> ZeroEquations:
