@@ -216,13 +216,16 @@ def other_unit(fit: Fit) -> Iterator[str]:
         return
     described = fit.unknowns.prior.mean
     gravity, coriolis = _ratios(fit, described)
-    if abs(gravity) < WEIGHTLESS * coriolis:
+    alone = np.isnan(coriolis)
+    if abs(gravity) < WEIGHTLESS * (1.0 if alone else coriolis):
+        beside = "" if alone else f", their Coriolis torques {round(100 * coriolis)} %"
+        masses = ", or are the described masses placeholders" if alone else ""
         yield (
             f"the gravity torques of the identified bodies are {round(100 * gravity)} % of the "
-            f"described ones, their Coriolis torques {round(100 * coriolis)} %: do the efforts "
-            "leave gravity out, as those of a controller that compensates it, or do springs or "
-            "counterweights balance the robot? If gravity is left out, set `gravity: [0, 0, 0]` "
-            "(for a URDF, in a YAML file next to it), or the bodies are distorted to cancel it"
+            f"described ones{beside}: do the efforts leave gravity out, as those of a controller "
+            f"that compensates it, or do springs or counterweights balance the robot{masses}? If "
+            "gravity is left out, set `gravity: [0, 0, 0]` (for a URDF, in a YAML file next to "
+            "it), or the bodies are distorted to cancel it"
         )
         return
     scale = bodies_scale(fit)
@@ -254,7 +257,7 @@ def bodies_scale(fit: Fit) -> float:
 
 def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
     """The factors by which the described bodies' gravity and Coriolis torques come closest to the
-    identified bodies'. If the described ones are 0: NaN for gravity, otherwise 1."""
+    identified bodies'; NaN if the described ones are 0, as Coriolis torques are of one joint."""
     q, qd, _ = _states(fit)
     zero = np.zeros(q.shape)
     bodies = np.zeros((fit.unknowns.size, 2))
@@ -264,14 +267,14 @@ def _ratios(fit: Fit, described: Floats) -> tuple[float, float]:
         rows = Rows(fit.unknowns, Samples.without_efforts(q, qd, zero))
         return np.concatenate([rows.model(j, bodies) for j in range(q.shape[1])])
 
-    def ratio(both: Floats, unknown: float, least: float) -> float:
+    def ratio(both: Floats, least: float) -> float:
         own, found = both.T
-        return float(own @ found / (own @ own)) if np.linalg.norm(own) > least else unknown
+        return float(own @ found / (own @ own)) if np.linalg.norm(own) > least else np.nan
 
     gravity = torques(zero)
     # without Coriolis torques, the difference is a rounding error
     least = 1e-9 * float(np.linalg.norm(gravity[:, 0]))
-    return ratio(gravity, np.nan, 0.0), ratio(torques(qd) - gravity, 1.0, least)
+    return ratio(gravity, 0.0), ratio(torques(qd) - gravity, least)
 
 
 def _at_motors(unknowns: Unknowns, factor: float) -> str:
