@@ -99,13 +99,17 @@ def _leave_packed(reader: Any) -> None:
 def _recording(
     source: str, raws: list[bytes], received: list[int], deserialize: Callable[[bytes], Any]
 ) -> Recording:
-    """The recording, with one stream for all messages that name the same joints, in order of
-    arrival."""
+    """The recording, with one stream for all messages that name the same joints, in whatever order,
+    in order of arrival."""
     blocks: dict[tuple[str, ...], list[Block]] = {}
-    for block in decoded(raws, deserialize):
-        blocks.setdefault(block[0], []).append(block)
+    for names, which, time, values in decoded(raws, deserialize):
+        alike = blocks.setdefault(tuple(sorted(names)), [])
+        if alike and alike[0][0] != names:
+            values = values[..., [names.index(name) for name in alike[0][0]]]
+        alike.append((names, which, time, values))
     streams = []
-    for names, parts in blocks.items():
+    for parts in blocks.values():
+        names = parts[0][0]
         which, time, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
         order = np.argsort(which)
         which, time, values = which[order], time[order], values[order]
