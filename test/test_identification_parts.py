@@ -18,6 +18,7 @@ from test_identification import ARM
 from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
+from robot_dynamics.app.identification_report import Stretch
 from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.app.shared_options import factors, pairs
 from robot_dynamics.errors import InputError, RecordingError
@@ -1257,3 +1258,11 @@ def test_velocities_that_are_noise_do_not_hide_a_rest():
     samples = prepare(Recording("rest", (stream,)), ("pan",), None)
     assert sum(each.time[-1] - each.time[0] for each in samples.stretches) < 11
     assert any("s at rest were left out" in note for note in samples.notes)
+
+
+def test_curves_do_not_cross_what_was_left_out():
+    time = np.r_[np.arange(10) * 0.1, 5 + np.arange(10) * 0.1]
+    row = np.arange(20.0)[:, None]
+    drawn = Stretch(True, time, np.ones((20, 1), bool), {"tau": row, "identified": row})
+    for name in ("tau", "identified"):
+        assert np.flatnonzero(np.isnan(drawn.of(name, 0))).tolist() == [9]

@@ -135,6 +135,10 @@ def file_names(joints: Iterable[str]) -> list[str]:
     return found
 
 
+GAP = 3.0
+"""Ratio of a step in time to the usual one, beyond which samples between were left out"""
+
+
 @dataclass(frozen=True, eq=False)
 class Stretch:
     """Measured and modelled torques of consecutive samples."""
@@ -150,9 +154,19 @@ class Stretch:
     band); of an open chain also those of each term, and qd, the rates, rad/s or m/s"""
 
     def of(self, name: str, j: int) -> Floats:
-        """The series of one joint, with gaps where its measured torque may not be used."""
+        """The series of one joint, with gaps where its measured torque may not be used, and where
+        samples at rest were left out."""
         row = self.series[name][:, j]
-        return np.where(self.usable[:, j], row, np.nan) if name in ("tau", "residual") else row
+        shown = self._before_gaps
+        if name in ("tau", "residual"):
+            shown = shown & self.usable[:, j]
+        return np.where(shown, row, np.nan)
+
+    @cached_property
+    def _before_gaps(self) -> NDArray[np.bool_]:
+        """(k,): False for the last sample before each gap."""
+        steps = np.diff(self.time)
+        return np.r_[steps < GAP * np.median(steps), True] if len(steps) else np.ones(1, bool)
 
     @cached_property
     def densities(self) -> tuple[Floats, Floats, Floats]:
