@@ -53,6 +53,11 @@ def listed(names: Iterable[object], most: int = MOST_NAMES) -> str:
     return shown + more or "none"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 joint` or `3 joints`, for messages."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 200
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = MOST_NAMES

@@ -12,6 +12,7 @@ from robot_dynamics.errors import (
     Place,
     RobotDynamicsError,
     choices,
+    counted,
     listed,
     one_line,
     shown,
@@ -38,6 +39,11 @@ def test_a_line_has_at_most_so_many_characters_and_tells_how_many_there_were(len
 def test_escapes_do_not_make_a_line_longer_than_allowed():
     assert len(one_line("\x9b" * 400, 500)) <= 500
     assert one_line(" " * 5000, 500).endswith("(5000 characters)")
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 joints"), (1, "1 joint"), (2, "2 joints")])
+def test_one_is_not_counted_in_the_plural(count, words):
+    assert counted(count, "joint") == words
 
 
 def test_a_list_is_told_to_a_bound_and_the_rest_counted():

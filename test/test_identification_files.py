@@ -693,7 +693,7 @@ def test_held_states_are_left_out_and_a_rest_is_not():
     held[50], effort[50] = held[49], effort[49]
     notes: list[str] = []
     (stream,) = even_stretches(stream_of(T, held, effort), notes)
-    assert "1 messages repeat the values" in notes[0]
+    assert "left out: 1 message with the values" in notes[0]
     still = np.r_[np.zeros(100), SINE[:100]]
     still_effort = np.r_[np.zeros(100), np.arange(1.0, 101)][:, None]
     notes = []
@@ -740,7 +740,7 @@ def test_a_position_that_jumps_and_returns_is_left_out(at):
         assert len(stream.time) == 200
         np.testing.assert_allclose(stream.position[:, 0], position, atol=1e-3)
         assert notes == [
-            f"{len(at)} messages in which a position jumps and returns were left out, such as a at "
+            f"left out: {len(at)} messages in which a position jumps and returns, such as a at "
             "0.500 s"
         ]
 
@@ -760,7 +760,7 @@ def test_jumps_are_searched_for_where_steps_differ_from_those_nearby_alone(monke
         changed[500] += off
         even_stretches(stream_of(time, changed), notes)
         assert searched
-        assert "1 messages in which a position jumps and returns" in notes[0]
+        assert "left out: 1 message in which a position jumps and returns" in notes[0]
 
 
 def test_a_joint_that_stands_still_may_jump_and_return_too():
@@ -1143,7 +1143,7 @@ def test_a_few_repeated_stamps_are_no_coarse_clock():
     moved = SINE[place] + 1e-3 * np.arange(201)
     (stream,) = even_stretches(stream_of(T[place], moved), notes)
     assert len(stream) == 200
-    assert "1 messages repeat a stamp and were left out" in notes[0]
+    assert "left out: 1 message with a repeated stamp" in notes[0]
 
 
 def test_only_states_that_a_clock_ticked_over_are_spread():
@@ -1153,14 +1153,14 @@ def test_only_states_that_a_clock_ticked_over_are_spread():
     twice = once.rows(np.repeat(np.arange(len(once.time)), 2))
     notes = []
     even_stretches(twice, notes)
-    assert any(f"{len(once.time)} messages repeat a stamp and were left out" in n for n in notes)
+    assert any(f"left out: {len(once.time)} messages with a repeated stamp" in n for n in notes)
     assert not any("coarse clock" in note for note in notes)
     # a clock that stood still while hundreds of states came
     stood = np.r_[np.zeros(400), np.arange(4000) / 500 + 20]
     stream = stream.rows(slice(0, 4400))
     notes = []
     pieces = even_stretches(replace(stream, time=stood), notes)
-    assert any("399 messages repeat a stamp and were left out" in note for note in notes)
+    assert any("left out: 399 messages with a repeated stamp" in note for note in notes)
     assert sum(map(len, pieces)) == pytest.approx(4000, abs=5)
 
 

@@ -715,7 +715,7 @@ def test_fewer_or_more_rates_than_names_are_refused():
         message.header.stamp = stamp(0.1)
         assert bench.controller.state(message, at(0.1)) is None
     assert bench.rejected() == {"joint_states: wrong length": 2}
-    assert "1 velocities for 2 names" in bench.log[0]
+    assert "the number of velocities is 1, expected that of names, 2" in bench.log[0]
 
 
 def test_the_name_and_the_number_that_are_not_finite_are_told():

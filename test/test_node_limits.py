@@ -428,7 +428,10 @@ def test_every_point_of_a_long_message_is_where_it_was_in_it():
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda point: setattr(point, "velocities", [1.0]), "point {} has 1 velocities for 2"),
+        (
+            lambda point: setattr(point, "velocities", [1.0]),
+            "point {}: the number of velocities is 1, expected 2",
+        ),
         (lambda point: setattr(point, "positions", [1.0, math.nan]), "point {} has nan in pos"),
         (lambda point: setattr(point.time_from_start, "nanosec", 10**9), "of point {} has 10000"),
     ],

@@ -187,7 +187,7 @@ def test_a_hundred_wrong_trajectories_make_a_few_lines():
             talk.spin(0.01)
         names, point = ["theta1", "d2"], JointTrajectoryPoint(positions=[0.1])
         talk.until(
-            lambda: "has 1 positions for 2 joints" in talk.log,
+            lambda: ": the number of positions is 1, expected 2" in talk.log,
             "the last of them",
             meanwhile=lambda: talk.trajectory.publish(
                 JointTrajectory(joint_names=names, points=[point])

@@ -15,7 +15,7 @@ from ..description.files import find, is_yaml, read_text
 from ..description.lines import yaml_line
 from ..description.schema import mistakes
 from ..description.yaml_text import plain
-from ..errors import ClosureWarning, DescriptionError, listed
+from ..errors import ClosureWarning, DescriptionError, counted, listed
 from ..mechanism import Friction, Link, Mechanism, Rotor
 from ..outputs import (
     ACTUATED,
@@ -221,7 +221,8 @@ def text(result: dict[str, Any]) -> str:
     motion, links = result["motion"], result["links"]
     count = result["degrees_of_freedom"]
     lines = [
-        f"{result['robot']}: {len(motion)} joints, {len(links)} links, {result['mass']:.6g} kg; "
+        f"{result['robot']}: {counted(len(motion), 'joint')}, "
+        f"{counted(len(links), 'link')}, {result['mass']:.6g} kg; "
         f"{count} degree{'' if count == 1 else 's'} of freedom",
         f"base {result['base']}, tip{'' if len(result['tips']) == 1 else 's'} "
         f"{listed(result['tips'])}",

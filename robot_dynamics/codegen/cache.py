@@ -24,7 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, wrong
+from ..errors import InputError, counted, wrong
 
 VARIABLE = "ROBOT_DYNAMICS_CACHE"
 """The environment variable that sets another directory"""
@@ -126,7 +126,7 @@ def clear() -> dict[str, Any]:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}", name="cache", value=str(path)) from None
-    words = f"{directory()}: {len(files)} files removed"
+    words = f"{directory()}: {counted(len(files), 'file')} removed"
     return {"directory": str(directory()), "removed": len(files), "text": words}
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import counted
 from .recording import Floats, Stream
 
 TURN = 2 * np.pi
@@ -60,8 +61,8 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
         notes.append(f"whole turns were added to the positions of {', '.join(wrapped)}")
     if glitches.any():
         notes.append(
-            f"{glitches.sum()} messages in which a position jumps and returns were left out, such "
-            f"as {example}"
+            f"left out: {counted(glitches.sum(), 'message')} in which a position jumps and "
+            f"returns, such as {example}"
         )
     return replace(stream, position=position).rows(~glitches)
 

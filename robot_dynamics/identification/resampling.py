@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import counted
 from .jumps import without_jumps
 from .recording import Floats, Stream, runs
 
@@ -95,7 +96,7 @@ def _without_nan(stream: Stream, notes: list[str]) -> Stream:
     whole = np.isfinite(given).all(axis=1)
     if whole.all():
         return stream
-    notes.append(f"{(~whole).sum()} messages with NaN or without a value were left out")
+    notes.append(f"left out: {counted((~whole).sum(), 'message')} with NaN or without a value")
     return stream.rows(whole)
 
 
@@ -138,7 +139,7 @@ def _in_order(stream: Stream, notes: list[str]) -> Stream:
     else:
         stream = stream.rows(~again)
     if left := int(again.sum()) + crowded:
-        notes.append(f"{left} messages repeat a stamp and were left out")
+        notes.append(f"left out: {counted(left, 'message')} with a repeated stamp")
     return stream
 
 
@@ -163,8 +164,8 @@ def _spread(stream: Stream, notes: list[str]) -> tuple[Stream, int]:
     kept = (place == 0) | np.repeat(usable, count)
     if spread := int((kept & (place > 0)).sum()):
         notes.append(
-            f"{spread} messages have the previous message's stamp but a different state (coarse "
-            "clock); they were spread evenly up to the next stamp"
+            f"{counted(spread, 'message')} with the previous message's stamp but a different state "
+            "(coarse clock): spread evenly up to the next stamp"
         )
     return replace(stream, time=time).rows(kept), int((~kept).sum())
 
@@ -188,8 +189,8 @@ def _without_held(stream: Stream, notes: list[str]) -> Stream:
     if not held.any():
         return stream
     notes.append(
-        f"{held.sum()} messages repeat the values of the previous one (republished states) and "
-        "were left out"
+        f"left out: {counted(held.sum(), 'message')} with the values of the previous one "
+        "(republished states)"
     )
     return stream.rows(~held)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..dynamics import InverseDynamics
-from ..errors import InputError, wrong
+from ..errors import InputError, listed, wrong
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .physics import Simulation
@@ -192,5 +192,10 @@ class TrackedRobot:
         if array.shape == (1,):
             array = np.repeat(array, n)
         if array.shape != (n,) or not np.all(np.isfinite(array)) or np.any(array < 0):
-            raise wrong(InputError, name, list(gains), f"{n} numbers that are not negative, or one")
+            raise wrong(
+                InputError,
+                name,
+                list(gains),
+                f"a number ≥ 0 for each of {listed(self.joints)}, or one for all",
+            )
         return array

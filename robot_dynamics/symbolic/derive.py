@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from ..dynamics import checked
-from ..errors import InputError, choices, wrong
+from ..errors import InputError, choices, counted, wrong
 from ..formulations import lagrange_euler
 from ..formulations.equations import TERMS
 from ..formulations.terms import names_of_terms
@@ -99,7 +99,7 @@ def derive(
     q, qd, qdd = (symbols_of(plain, ending) for ending in ("", "_d", "_dd"))
     taken = [str(symbol) for symbol in (*q, *qd, *qdd)]
     known = Parameters.of(mechanism, parameters == "symbols", taken)
-    progress(f"{formulation}: deriving {len(names)} joints")
+    progress(f"{formulation}: deriving {counted(len(names), 'joint')}")
     chosen = frozenset(names_of_terms(terms))
     task = Task(mechanism, q, qd, qdd, known, formulation, rotors, chosen)
     if not intermediates:

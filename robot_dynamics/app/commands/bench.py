@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from ...errors import counted
 from ...outputs import COUNT, JOINTS, NUMBER, ROBOT, TEXT, Output, record
 from ..command import Command
 
@@ -57,7 +58,7 @@ def command(file: str) -> Output:
     }
     times = {name: _median(call) * 1e6 for name, call in calls.items()}
     lines = [
-        f"{mechanism.name}: {n} joints; {dynamics.backend}",
+        f"{mechanism.name}: {counted(n, 'joint')}; {dynamics.backend}",
         f"ready in {ready:.3f} s",
         *(f"{name}: {each:.2f} µs per call" for name, each in times.items()),
     ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...description.files import is_yaml
 from ...description.motion_file import read_motion
-from ...errors import InputError, listed, wrong
+from ...errors import InputError, counted, listed, wrong
 from ...identification.preparation import prepare
 from ...identification.read import read
 from ...identification.recording import Recording
@@ -94,7 +94,7 @@ def _planned(recording: Recording, joints: Sequence[str]) -> States:
     time, source = stream.time, recording.source
     notes = []
     if lost := int((~sound).sum()):
-        notes.append(f"{lost} rows without the position of every joint were left out")
+        notes.append(f"left out: {counted(lost, 'row')} without the position of every joint")
     if len(time) < 3 or not (np.diff(time) > 0).all():
         raise wrong(InputError, f"{source}: times", len(time), "three or more, increasing")
     if len(time) > MOST:

@@ -62,12 +62,14 @@ class JointStateReader:
         positions, velocities = message.position, message.velocity
         if len(positions) != n:
             raise RefusedError(
-                "wrong length", f"{len(positions)} positions for {n} names, expected {n}"
+                "wrong length",
+                f"the number of positions is {len(positions)}, expected that of names, {n}",
             )
         if len(velocities) != n:
             if len(velocities):
                 raise RefusedError(
-                    "wrong length", f"{len(velocities)} velocities for {n} names, expected {n}"
+                    "wrong length",
+                    f"the number of velocities is {len(velocities)}, expected that of names, {n}",
                 )
             if fill is None and self.joints:
                 raise RefusedError(

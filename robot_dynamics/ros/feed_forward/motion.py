@@ -262,7 +262,7 @@ def _column(what: str, rows: list[Any], n: int, first: int) -> tuple[Floats, NDA
         k = int(np.argmin(has | (lengths == 0)))
         raise RefusedError(
             "wrong length",
-            f"point {first + k} has {lengths[k]} {what} for {n} joints, expected {n} or none",
+            f"point {first + k}: the number of {what} is {lengths[k]}, expected {n} or none",
         )
     numbers = b"".join(rows)
     values = np.zeros((len(rows), n))

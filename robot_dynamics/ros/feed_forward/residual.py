@@ -93,8 +93,9 @@ class Residual:
         if len(effort) != len(names):
             raise RefusedError(
                 "no effort",
-                f"{len(effort)} efforts for {len(names)} names: the residual needs the measured "
-                "torque of every joint; let the driver publish it, or set residual to false",
+                f"the number of efforts is {len(effort)}, expected that of names, {len(names)}: "
+                "the residual needs the measured torque of every joint; let the driver publish it, "
+                "or set residual to false",
             )
         if names != self._names:
             self._places, self._names = places(names, model.joints, "name"), list(names)

@@ -601,6 +601,6 @@ def _one_each(name: str, values: tuple[float, ...], of: tuple[str, ...]) -> Floa
         InputError: their number is not that of the names in `of`.
     """
     if values and len(values) != len(of):
-        expected = f"{len(of)} numbers, one each for {listed(of)}"
+        expected = f"one number for each of {listed(of)}"
         raise wrong(InputError, name, list(values), expected)
     return np.array(values) if values else None
