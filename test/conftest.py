@@ -104,6 +104,12 @@ def json_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Command, "as_json", checked)
 
 
+@pytest.fixture(autouse=True)
+def steps_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine whatever a command does may last long enough for its step to be printed."""
+    monkeypatch.setattr("robot_dynamics.app.command.QUIET", 600.0)
+
+
 @pytest.fixture
 def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From here on (once called), recording or compiling anything is a failure."""

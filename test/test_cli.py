@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -523,6 +524,7 @@ def test_a_file_is_written_whole_or_left_as_it_is(tmp_path, monkeypatch):
 
 
 def test_a_count_is_printed_once_a_second_and_every_other_step(monkeypatch, capsys):
+    monkeypatch.setattr("robot_dynamics.app.command.QUIET", 1.0)
     now = iter([0.0, 0.5, *(1.2 + 0.1 * k for k in range(20)), 3.2, 3.3])
     monkeypatch.setattr("time.monotonic", lambda: next(now))
     progress = Progress()
@@ -533,6 +535,41 @@ def test_a_count_is_printed_once_a_second_and_every_other_step(monkeypatch, caps
     progress("writing")
     said = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
     assert said == ["start 0 of 20", "start 10 of 20", "fitting", "writing"]
+
+
+def test_a_step_that_began_at_once_is_printed_while_it_lasts(monkeypatch, capsys):
+    monkeypatch.setattr("robot_dynamics.app.command.QUIET", 0.05)
+    with click.Context(click.Command("check")):
+        progress, said, end = Progress(), "", time.monotonic() + 10.0
+        progress("reading")
+        while not said and time.monotonic() < end:
+            said = capsys.readouterr().err
+        progress("comparing")
+    assert said + capsys.readouterr().err == "   0 s: reading\n   0 s: comparing\n"
+
+
+def test_a_step_of_a_command_that_has_ended_is_not_printed(monkeypatch, capsys):
+    monkeypatch.setattr("robot_dynamics.app.command.QUIET", 0.2)
+    with click.Context(click.Command("check")):
+        Progress()("reading")
+    for timer in threading.enumerate():
+        if isinstance(timer, threading.Timer):
+            timer.join()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "steps"),
+    [
+        (["check", POLAR], ["examining the description", "comparing murphy"]),
+        (["close", str(CONFIG / "five_bar.yaml")], ["searching for assembly modes"]),
+    ],
+)
+def test_what_may_take_long_tells_its_steps(monkeypatch, capsys, arguments, steps):
+    monkeypatch.setattr("robot_dynamics.app.command.QUIET", 0.0)
+    assert main(arguments) == 0
+    told = capsys.readouterr().err
+    assert [step for step in steps if f" s: {step}\n" not in told] == []
 
 
 def test_the_list_of_commands_cuts_no_sentence(monkeypatch, capsys):

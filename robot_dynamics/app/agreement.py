@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,7 @@ KINDS = {
 }
 
 
-def agreement(mechanism: Mechanism) -> dict[str, Any]:
+def agreement(mechanism: Mechanism, progress: Callable[[str], None]) -> dict[str, Any]:
     """Compare `InverseDynamics` in each formulation with Newton–Euler evaluated as it is written.
 
     The reference is neither compiled, recorded nor regrouped; for a closed chain it is that of the
@@ -45,12 +46,14 @@ def agreement(mechanism: Mechanism) -> dict[str, Any]:
 
     Args:
         mechanism: the robot.
+        progress: called with a short message at each step.
 
     Returns:
         the values of `KINDS`.
     """
     bodies = len(mechanism.links) + len(mechanism.rotors)
     disagreement, by_joint, backends, left_out = {}, {}, {}, {}
+    progress("computing the torques to compare with")
     states, expected, scale = _reference(mechanism)
     for name in FORMULATIONS:
         if name == "lagrange_euler" and bodies > LARGEST_LAGRANGE_EULER:
@@ -60,6 +63,7 @@ def agreement(mechanism: Mechanism) -> dict[str, Any]:
         if mechanism.loops and not small and name != "newton_euler":
             left_out[name] = f"too slow for a closed chain of more than {LARGEST_COMPILED} bodies"
             continue
+        progress(f"comparing {name}")
         backend = "auto" if small or name == "newton_euler" else "python"
         dynamics = InverseDynamics(mechanism, name, backend=backend)
         single = [dynamics(*state) for state in zip(*states, strict=True)]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -125,20 +126,24 @@ _SURVEY = record(
 OUTPUT = record(**_SURVEY.kinds, **AGREEMENT)
 
 
-def report(source: str, *, strict: bool = False) -> Output:
+def report(
+    source: str, *, strict: bool = False, progress: Callable[[str], None] = lambda _: None
+) -> Output:
     """The robot, its warnings, and how well the kernels agree; also as text for people.
 
     Args:
         source: the description's file.
         strict: whether to treat warnings as errors.
+        progress: called with a short message at each step.
 
     Raises:
         DescriptionError: the description is invalid, or, with `strict`, gives a warning.
     """
+    progress("examining the description")
     mechanism, found = survey(source, strict=strict)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ClosureWarning)  # the survey includes them
-        found |= agreement(mechanism)
+        found |= agreement(mechanism, progress)
     return Output(found, text(found))
 
 

@@ -33,7 +33,7 @@ FAILURE = record(error=TEXT("one line"))
 STOPPED = 130
 """The exit code after SIGINT, as in shells"""
 
-QUIET = 1.0
+QUIET = 2.0
 """s before `Progress` prints anything"""
 
 
@@ -184,19 +184,38 @@ def terminable() -> Iterator[None]:
 
 
 class Progress:
-    """Prints a line on stderr for each step after `QUIET`.
+    """Prints a line on stderr for each step that takes place after `QUIET`.
 
     Lines that differ only in their numbers, as those of a count, are printed once a second.
     """
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
-        self._last = ("", 0.0)
+        self._words, self._last = "", ("", 0.0)
+        self._lock = threading.Lock()
+        context = click.get_current_context(silent=True)
+        if context is not None:  # of the command: at its end the timer ends, too
+            timer = threading.Timer(QUIET, self._print_first)
+            timer.daemon = True
+            timer.start()
+            context.call_on_close(timer.cancel)
 
     def __call__(self, words: str) -> None:
         passed = time.monotonic() - self._begin
+        with self._lock:
+            self._words = words
+            if passed > QUIET:
+                self._print(words, passed)
+
+    def _print_first(self) -> None:
+        """The step that began before `QUIET` and has not ended yet."""
+        with self._lock:
+            if self._words and not self._last[0]:
+                self._print(self._words, QUIET)
+
+    def _print(self, words: str, passed: float) -> None:
         kind = re.sub(r"\d+", "", words)
         before, at = self._last
-        if passed > QUIET and (kind != before or passed >= at + 1.0):
+        if kind != before or passed >= at + 1.0:
             self._last = kind, passed
             print(f"{passed:4.0f} s: {words}", file=sys.stderr, flush=True)

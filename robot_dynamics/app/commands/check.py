@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from ...outputs import Output
-from ..command import Command
+from ..command import Command, Progress
 from ..shared_options import description, flag
 
 
@@ -26,4 +26,4 @@ def command(file: str, strict: bool) -> Output:
     """
     from ..check_report import report
 
-    return report(file, strict=strict)
+    return report(file, strict=strict, progress=Progress())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from ...outputs import Output
-from ..command import Command
+from ..command import Command, Progress
 from ..shared_options import description, number, path
 
 
@@ -39,4 +39,5 @@ def command(file: str, out: str | None, mode: int | None, picture: str | None) -
     """
     from ..closing_home import close
 
+    Progress()("searching for assembly modes")
     return close(file, out=out, mode=mode, picture=picture)
