@@ -39,7 +39,7 @@ def checked(tmp_path, monkeypatch, capsys):
     """check FILE --json on a description: the exit code and what it says, no kernel is built."""
     nothing = ("disagreement", "disagreement_by_joint", "backends", "left_out")
     nobody = {key: {} for key in nothing}
-    monkeypatch.setattr("robot_dynamics.app.check_report.agreement", lambda _: nobody)
+    monkeypatch.setattr("robot_dynamics.app.check_report.agreement", lambda *_: nobody)
 
     def check(content, *options):
         file = content

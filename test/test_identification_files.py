@@ -26,7 +26,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.app.identification_report import filtered
 from robot_dynamics.description.urdf_text import replaced
-from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
+from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError, counted
 from robot_dynamics.identification import Recording, Stream, jumps, read, table
 from robot_dynamics.identification.bombs import BLOCK, MAGIC, _decompressed_bound, refuse_bomb
 from robot_dynamics.identification.preparation import prepare
@@ -607,7 +607,7 @@ def test_order_repeats_gaps_and_resets():
     twice = np.r_[0:100, 99, 100:200]
     (stream,) = even_stretches(stream_of(time[twice], SINE[twice]), notes)
     assert len(stream) == 200
-    assert "repeat a stamp" in notes[0]
+    assert "with a repeated stamp" in notes[0]
 
     notes = []
     gap = np.r_[0:80, 120:200]
@@ -740,8 +740,8 @@ def test_a_position_that_jumps_and_returns_is_left_out(at):
         assert len(stream.time) == 200
         np.testing.assert_allclose(stream.position[:, 0], position, atol=1e-3)
         assert notes == [
-            f"left out: {len(at)} messages in which a position jumps and returns, such as a at "
-            "0.500 s"
+            f"left out: {counted(len(at), 'message')} in which a position jumps and returns, such "
+            "as a at 0.500 s"
         ]
 
 
@@ -795,7 +795,7 @@ def test_a_joint_moves_on_while_its_encoder_is_off():
     position = 20.0 * T
     stream, notes = glitched(position, {50: 0.6, 51: 0.6, 52: 0.6})
     np.testing.assert_allclose(stream.position[:, 0], position, atol=1e-9)
-    assert notes[0].startswith("3 messages")
+    assert notes[0].startswith("left out: 3 messages")
 
 
 @pytest.mark.parametrize(("rate", "jump", "back"), [(1.0, 2.0, -1.2), (25.0, 0.6, -1.1)])

@@ -741,7 +741,7 @@ def test_every_field_of_every_point_is_checked(what, numbers):
     bench.command(0.0, *good, names=("theta1", "d2"))
     reason = "not finite" if len(numbers) == 2 else "wrong length"
     assert bench.rejected() == {f"command: {reason}": 1}
-    assert "point 1 has " in bench.log[0]
+    assert "point 1" in bench.log[0]
     assert what in bench.log[0]
 
 

@@ -157,7 +157,7 @@ def test_a_condition_limit_that_leaves_no_model_is_refused_and_takes_nothing_wit
         ("condition_limit", 0.5, "out of range"),
         ("condition_limit", 1e13, "out of range"),
         ("sensor_tolerance", 2.0, "out of range"),
-        ("effort_limits", [1.0] * 6, "one number for each of qa1, qa2, qa3"),
+        ("effort_limits", [1.0] * 6, "3 numbers, one for each of qa1, qa2, qa3"),
         ("locked_joints", ["qp1:0"], "one of qa1, qa2, qa3"),
     ],
 )

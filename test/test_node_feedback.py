@@ -96,7 +96,7 @@ def test_after_feedback_was_lost_nothing_pulls_the_robot_back_to_where_it_was():
 @pytest.mark.parametrize(
     ("robot", "values", "words"),
     [
-        ("polar", {"p_gains": [1.0]}, "one number for each of theta1, d2"),
+        ("polar", {"p_gains": [1.0]}, "2 numbers, one for each of theta1, d2"),
         ("polar", {"d_gains": [1.0, 2.0, 3.0]}, "2 numbers"),
         ("polar", {"slew_limits": [1.0]}, "2 numbers"),
         ("polar", {"p_gains": [1.0, 1.0], "feedback": "commanded"}, "measures no error"),

@@ -269,7 +269,7 @@ def test_a_trajectory_gets_the_effort_of_every_motor(robot):
         ({"joints": ["qa0", "qa1"]}, "qp0 as well"),
         ({"locked_joints": ["qp0:0.1"]}, "none: redundant motors share the torque"),
         ({"residual": True}, "false: redundant motors may"),
-        ({"p_gains": [1.0, 1.0, 1.0]}, "one number for each of"),
+        ({"p_gains": [1.0, 1.0, 1.0]}, "2 numbers, one for each of"),
     ],
 )
 def test_what_only_one_motor_a_joint_can_have_is_refused(robot, values, said):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..dynamics import InverseDynamics
-from ..errors import InputError, listed, wrong
+from ..errors import InputError, counted, wrong
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .physics import Simulation
@@ -196,6 +196,6 @@ class TrackedRobot:
                 InputError,
                 name,
                 list(gains),
-                f"a number ≥ 0 for each of {listed(self.joints)}, or one for all",
+                f"{counted(n, 'number')}, not negative, or one for all",
             )
         return array

@@ -14,7 +14,7 @@ import numpy as np
 from ...closure import ClosedChain
 from ...dynamics import BaseMotion, InverseDynamics
 from ...dynamics.motors import gear_matrix
-from ...errors import InputError, choices, listed, wrong
+from ...errors import InputError, choices, counted, listed, wrong
 from ...mechanism import Inertial, Link, Loop, Mechanism, Pose
 from ...scalar import Floats
 from .feedback import Feedback
@@ -601,6 +601,6 @@ def _one_each(name: str, values: tuple[float, ...], of: tuple[str, ...]) -> Floa
         InputError: their number is not that of the names in `of`.
     """
     if values and len(values) != len(of):
-        expected = f"one number for each of {listed(of)}"
+        expected = f"{counted(len(of), 'number')}, one for each of {listed(of)}"
         raise wrong(InputError, name, list(values), expected)
     return np.array(values) if values else None
