@@ -537,9 +537,17 @@ def test_a_single_point_stamped_ahead_does_not_live_longer():
     close(bench.state(0.6), torque(0.0, 0.0, 0.0))
 
 
-def test_before_simulated_time_begins_no_command_is_taken_as_it_could_not_end():
+SHORT = (point(0.0, q=0.4), point(1.0, q=0.4))
+
+
+@pytest.mark.parametrize(
+    ("points", "stamped"), [([point(qdd=3.0)], None), ([point(qdd=3.0)], 0.0), (SHORT, None)]
+)
+def test_before_simulated_time_begins_no_command_is_taken_that_could_not_end(points, stamped):
     bench = Bench()
-    message = JointTrajectory(joint_names=["swing"], points=[point(qdd=3.0)])
+    message = JointTrajectory(joint_names=["swing"], points=points)
+    if stamped is not None:
+        message.header.stamp = stamp(stamped)
     state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
     state.header.stamp = stamp(0.1)
     bench.controller.command(message, 0)
@@ -548,6 +556,46 @@ def test_before_simulated_time_begins_no_command_is_taken_as_it_could_not_end():
     assert "nothing has been received on /clock" in bench.log[-1]
     bench.command(0.1, point(qdd=3.0))
     close(bench.state(0.1, 0.4), torque(0.4, 0.0, 3.0))
+
+
+def test_before_simulated_time_begins_a_stamped_trajectory_ends_by_the_stamps_of_the_states():
+    """A source publishes it once, perhaps just before this node hears of /clock."""
+    bench = Bench(command_timeout=0.5)
+    message = JointTrajectory(joint_names=["swing"], points=[*SHORT])
+    message.header.stamp = stamp(0.0)
+    bench.controller.command(message, 0)
+    for time, over in ((0.1, False), (0.9, False), (1.4, False), (1.6, True)):
+        state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
+        state.header.stamp = stamp(time)
+        output = bench.controller.state(state, 0)
+        close(output.values, torque(0.4, 0.0, 0.0))
+        assert (bench.controller.commands.phase == "finished") is over
+    assert not bench.rejected()
+
+
+def test_a_trajectory_has_not_waited_before_simulated_time_began():
+    bench = Bench(max_age=0.1)
+    message = JointTrajectory(joint_names=["swing"], points=[*SHORT])
+    message.header.stamp = stamp(0.0)
+    bench.controller.command(message, 0)
+    bench.watch(0.3)
+    close(bench.state(0.35, 0.4), torque(0.4, 0.0, 0.0))
+    bench = Bench(max_age=0.1)
+    bench.controller.command(message, 0)
+    bench.watch(0.5)
+    bench.watch(0.65)  # no state came
+    assert bench.rejected() == {"command: waited too long": 1}
+
+
+def test_a_trajectory_of_another_clock_is_found_out_when_the_clock_begins():
+    bench = Bench(max_age=0.0)
+    message = JointTrajectory(joint_names=["swing"], points=[*SHORT])
+    message.header.stamp = stamp(0.0)
+    bench.controller.command(message, 0)
+    state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
+    state.header.stamp = Time(nanosec=10**8)
+    assert bench.controller.state(state, 10**8) is None
+    assert bench.rejected() == {"command: future stamp": 1}
 
 
 # Over stays over

@@ -144,6 +144,7 @@ class Commands:
         """Has the pending motion waited longer than max_age (s; 0: no check)? If so, it is
         counted as dropped."""
         assert self.at is not None
+        self.at = self.at or now  # simulated time has begun since it arrived
         waited = (now - self.at) / SECOND
         if not 0 < max_age < waited:
             return False

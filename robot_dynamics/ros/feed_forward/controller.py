@@ -23,11 +23,12 @@ from .commands import Commands
 from .control_law import ControlLaw
 from .joint_states import JointStateReader
 from .limits import CommandLimits
+from .motion import is_course
 from .outlet import Outlet, Torques
 from .parameters import Settings
 from .refusal import RefusedError, Tally, no_robot, reason_of
 from .residual import Residual
-from .stamps import NO_CLOCK, SECOND
+from .stamps import NO_CLOCK, SECOND, stamped
 from .states import States
 from .torque_model import Model
 from .wrenches import Wrenches
@@ -154,7 +155,8 @@ class FeedForward:
     def command(self, message: Any, now: int) -> None:
         """Handle a JointTrajectory, which takes over with the next state."""
         with self.tally.refusing("command"):
-            if now == 0:  # it could not end
+            # only a trajectory with a stamp ends by the stamps of the states
+            if now == 0 and not (is_course(message) and stamped(message.header)):
                 raise RefusedError("no clock", f"{NO_CLOCK}; send it again when there is")
             self.commands.take(message, now, self._robot, self.settings)
 
