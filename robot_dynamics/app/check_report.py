@@ -228,7 +228,7 @@ def text(result: dict[str, Any]) -> str:
     lines = [
         f"{result['robot']}: {counted(len(motion), 'joint')}, "
         f"{counted(len(links), 'link')}, {result['mass']:.6g} kg; "
-        f"{count} degree{'' if count == 1 else 's'} of freedom",
+        f"{counted(count, 'degree')} of freedom",
         f"base {result['base']}, tip{'' if len(result['tips']) == 1 else 's'} "
         f"{listed(result['tips'])}",
         "joints, in the order of q, qd and qdd:",

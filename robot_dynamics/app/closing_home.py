@@ -15,7 +15,7 @@ from ..closure import AssemblyMode, assembly_modes, undecided
 from ..description import load
 from ..description.files import find, is_yaml, read_text, write_text
 from ..description.yaml_home import rounded, with_home
-from ..errors import InputError, listed, wrong
+from ..errors import InputError, counted, listed, wrong
 from ..mechanism import Mechanism
 from ..outputs import COUNT, FILES, MATRIX, NULLABLE, NUMBER, ROBOT, TEXT, Output, record
 from ..scalar import Floats, roll_pitch_yaw
@@ -93,7 +93,7 @@ def close(
     alike = undecided(mechanism, modes) if mode is None else ()
     doubts = [undecided_note(mechanism, alike)] if alike else []
     lines = [
-        f"{len(modes)} assembly mode{'s' * (len(modes) != 1)} found",
+        f"{counted(len(modes), 'assembly mode')} found",
         *modes_table(listed_modes),
         *(f"warning: {words}" for words in doubts),
         f"home (mode {chosen}):",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..errors import DescriptionError, InputError, listed, wrong
+from ..errors import DescriptionError, InputError, counted, listed, wrong
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS
 from ..inputs import frequency
@@ -150,7 +150,7 @@ def vector(
     entries = [part for text in texts for part in text.replace(",", " ").split()]
     if len(entries) != len(joints):
         raise InputError(
-            f"{option}: found {len(entries)} number{'' if len(entries) == 1 else 's'}, expected "
+            f"{option}: found {counted(len(entries), 'number')}, expected "
             f"{len(joints)}, one for each of {listed(joints)}",
             name=option,
             value=entries,

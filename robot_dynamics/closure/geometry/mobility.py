@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ClosureError, DescriptionError, listed
+from ...errors import ClosureError, DescriptionError, counted, listed
 from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
 from .constraints import Row
@@ -419,12 +419,12 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
     all_count = " (no `actuated` is given: every joint that is not `sensed` counts)"
     said = "" if geometry.mechanism.actuated else all_count
     raise DescriptionError(
-        f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} for "
+        f"actuated: {state}: {counted(len(motors), 'motor')}{said} for "
         f"{_degrees(freedom)}: {', '.join(motors)}; name {remedy}"
         + (f": with these held, {loose}" if loose else ""),
         name="actuated",
         value=list(motors),
-        expected=f"{freedom} joint{'s' * (freedom != 1)}",
+        expected=counted(freedom, "joint"),
     )
 
 
@@ -438,8 +438,8 @@ def _check_movable(geometry: LoopGeometry, constraints: int, jacobians: list[Flo
         or "lock fewer joints, or leave out a loop"
     )
     raise DescriptionError(
-        f"loops: nothing can move: they impose {constraints} independent constraint"
-        f"{'s' * (constraints != 1)} on {listed(geometry.names)}; {remedy}",
+        f"loops: nothing can move: they impose "
+        f"{counted(constraints, 'independent constraint')} on {listed(geometry.names)}; {remedy}",
         name="loops",
         value=list(geometry.names),
         expected="at least one degree of freedom",
@@ -463,7 +463,7 @@ def _barely_independent(jacobians: list[Floats], needed: int) -> str:
 
 
 def _degrees(freedom: int) -> str:
-    return f"{freedom} degree{'s' * (freedom != 1)} of freedom"
+    return f"{counted(freedom, 'degree')} of freedom"
 
 
 def _check_regular(
@@ -482,7 +482,7 @@ def _check_regular(
     moving = _undetermined_here_alone(geometry, passive_ranks, jacobians) if lacking else ()
     of = f" of {listed(moving)}" if moving else ""
     raise ClosureError(
-        f"home is singular: {free} passive motion{'s' * (free != 1)}{of} "
+        f"home is singular: {counted(free, 'passive motion')}{of} "
         f"{'are' if free != 1 else 'is'} undetermined there but determined nearby{said}; choose "
         "another home",
         name="home",
