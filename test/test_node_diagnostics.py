@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
 
+from node_bench import START, at, point
 from node_bench import Bench as AnyBench
-from node_bench import at, point
 from robots import CONFIG
 
 from robot_dynamics.mechanism import Inertial
@@ -116,3 +116,24 @@ def test_the_payload_is_the_sum_of_all():
     payloads = {link.name: Inertial(1.5) for link in mechanism.links[:2]}
     bench.controller.adopt(Model(ModelSpec(mechanism, bench.settings, payloads)))
     assert bench.reported(1.0).values["payload (kg)"] == "3"
+
+
+def test_what_happened_before_simulated_time_began_is_as_old_as_that_time():
+    before = -START / 1e9  # the clock reads 0
+    bench = Bench(command_timeout=0.5)
+    points = [point(k, q=[0.1, 0.2]) for k in range(2)]
+    bench.command(before, *points, names=NAMES, stamped=0.0)
+    bench.moved(before, stamped=0.1)
+    assert bench.reported(before).values["command age (s)"] == "0.000"
+    bench.watch(0.2)
+    bench.moved(0.7)
+    assert bench.reported(0.7).values["command age (s)"] == "0.500"
+
+    bench.command(before, *points, names=NAMES, stamped=10.0)
+    bench.moved(before, stamped=10.1)
+    bench.moved(before, stamped=11.6)
+    assert bench.controller.commands.phase == "finished"
+    bench.watch(12.0)
+    bench.moved(12.5)
+    message = bench.reported(12.5).message
+    assert "the trajectory has ended: torques at rest for 0.500 s" in message

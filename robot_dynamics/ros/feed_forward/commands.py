@@ -128,7 +128,7 @@ class Commands:
         """
         pending, self.pending = self.pending, None
         assert pending is not None
-        assert self.at is not None
+        self._count_from_beginning(now)
         if self._is_late(now, max_age):
             return
         try:
@@ -144,7 +144,6 @@ class Commands:
         """Has the pending motion waited longer than max_age (s; 0: no check)? If so, it is
         counted as dropped."""
         assert self.at is not None
-        self.at = self.at or now  # simulated time has begun since it arrived
         waited = (now - self.at) / SECOND
         if not 0 < max_age < waited:
             return False
@@ -155,6 +154,13 @@ class Commands:
         )
         self._tally.refuse("command", error)
         return True
+
+    def _count_from_beginning(self, now: int) -> None:
+        """Count the ages of what happened before simulated time began from its beginning."""
+        if self.at == 0:
+            self.at = now
+        if self.is_over and self.over_since <= 0:
+            self.over_since = now
 
     @property
     def is_over(self) -> bool:
@@ -170,6 +176,7 @@ class Commands:
             now: the clock, ns.
             settings: the current settings.
         """
+        self._count_from_beginning(now)
         if self.pending is not None and self._is_late(now, settings.max_age):
             self.pending = None
         motion, timeout = self.motion, settings.command_timeout
