@@ -196,12 +196,28 @@ def test_shafts_that_several_joints_turn_are_mujocos():
 def test_an_actuator_on_a_tendon_keeps_its_armature_and_damping():
     pull = '<actuator><motor name="pull" tendon="belt" gear="5" armature="2e-3" damping="0.1"/>'
     text = shafts().replace("</mujoco>", f"{pull}</actuator></mujoco>")
-    with pytest.warns(DescriptionWarning, match="actuator 'pull': transmission"):
+    with pytest.warns(DescriptionWarning, match="actuator 'pull': gear, forcerange: .*'lift'"):
         dynamics = InverseDynamics(rd.load(text))
     q, qd, qdd = np.random.default_rng(3).uniform(-1, 1, (3, 4))
     expected = by_mujoco(text, q, qd, qdd, dynamics.joint_names)
     np.testing.assert_allclose(
         dynamics(q, qd, qdd), expected, rtol=0, atol=ROUNDING * np.abs(expected).max()
+    )
+
+
+def test_an_actuator_on_a_tendon_of_one_joint_is_one_on_the_joint():
+    pull = '<actuator><motor name="pull" {} forcerange="-3 3" armature="1e-3"/></actuator>'
+    by_tendon, by_joint = (
+        rd.load(shafts().replace("</mujoco>", f"{pull.format(where)}</mujoco>"))
+        for where in ('tendon="wire" gear="5"', 'joint="wrist" gear="20"')
+    )
+    ratios = [{rotor.name: rotor.ratios for rotor in each.rotors} for each in (by_tendon, by_joint)]
+    assert ratios[0] == ratios[1]
+    assert ratios[0]["pull"] == (("wrist", 20.0),)
+    assert by_tendon.joint("wrist").limits == by_joint.joint("wrist").limits
+    assert by_tendon.joint("wrist").limits.effort == 3 * 20
+    assert InverseDynamics(by_tendon).parameters == pytest.approx(
+        InverseDynamics(by_joint).parameters
     )
 
 
@@ -307,6 +323,9 @@ def test_a_connect_closes_a_loop(closure):
     mechanism = rd.load(text)
     assert [loop.name for loop in mechanism.loops]
     assert mechanism.actuated == ("motor",)
+    tendon = '<tendon><fixed name="t"><joint joint="motor" coef="2"/></fixed></tendon>'
+    pulled = text.replace('<motor joint="motor"/>', '<motor tendon="t"/>')
+    assert rd.load(pulled.replace("</mujoco>", f"{tendon}</mujoco>")).actuated == ("motor",)
     dynamics = InverseDynamics(mechanism)
     chain, open_text = dynamics.closed, text.replace(closure, "")
     names, q, qd, qdd = mechanism.joint_names, np.array([0.2]), np.array([1.3]), np.array([-2.0])

@@ -10,7 +10,8 @@
 | damping, frictionloss, armature, range | viscous and Coulomb friction, armature, limits    |
 | stiffness, springref of hinge, slide   | stiffness                                         |
 | actuatorfrcrange, forcerange           | limits of effort                                  |
-| gear of an actuator on a joint         | gear ratio                                        |
+| gear of an actuator on a joint, or on  | gear ratio                                        |
+| a fixed tendon of one joint            |                                                   |
 | damping, armature of an actuator       | of a shaft                                        |
 | damping, frictionloss, armature of a   | of a shaft that several joints turn               |
 | fixed tendon                           |                                                   |
@@ -419,22 +420,27 @@ class _Reader:
             transmission, target = model.actuator_trntype[k], int(model.actuator_trnid[k, 0])
             name = self._name("ACTUATOR", k) or f"actuator{k}"
             gear, what = float(model.actuator_gear[row, 0]), f"actuator {name!r}"
-            joint, turned = "", None
+            turned: dict[str, float] = {}
             if transmission == kinds.mjTRN_JOINT:
-                joint = self.joints[target]
+                # else a ball or free joint
+                turned = {joint: 1.0 for joint in [self.joints[target]] if joint in mounts}
+            elif transmission == kinds.mjTRN_TENDON:
+                turned = self._tendon_ratios(target) or {}
+            for joint in turned:
                 follows = self._couplings.get(joint)
                 driven.update([name for name, _ in follows.ratios] if follows else [joint])
-                turned = {joint: 1.0} if joint in mounts else None  # else a ball or free joint
-            else:
+            if len(turned) > 1:
+                self._leave_out(f"{what}: gear, forcerange", list(turned), "one joint")
+            elif not turned and transmission != kinds.mjTRN_JOINT:
                 self._leave_out(f"{what}: transmission", kinds(int(transmission)).name)
-                if transmission == kinds.mjTRN_TENDON:
-                    turned = self._tendon_ratios(target)
             if turned:
                 self._shaft(what, "actuator", k, {j: gear * r for j, r in turned.items()})
             elif acts := self._nonzero(("actuator_armature", "actuator_damping"), k):
                 self._leave_out(f"{what}: armature, damping", acts)
-            if not turned or not joint:
+            if len(turned) != 1:
                 continue
+            ((joint, ratio),) = turned.items()
+            gear *= ratio
             self._check_order(f"{what}: forcerange", model.actuator_forcerange[k])
             if model.actuator_forcelimited[k]:
                 most = abs(gear) * float(np.abs(model.actuator_forcerange[k]).max())
