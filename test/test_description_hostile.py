@@ -11,14 +11,17 @@ import textwrap
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import robot_dynamics as rd
 from robot_dynamics.controller.package import write_package
 from robot_dynamics.description import child_process, load_urdf_text, xacro_process, yaml_text
 from robot_dynamics.description.fields import LARGEST, LONGEST_NAME, number
+from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.description.yaml_text import plain
 from robot_dynamics.dynamics.export import export
+from robot_dynamics.mechanism import Inertial
 
 BODY = """<inertial><mass value="5"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
 </inertial>"""
@@ -124,6 +127,21 @@ def test_prefixes_that_are_not_declared_are_read_as_ros_does():
     assert [link.name for link in found.links] == [link.name for link in rd.load(ROBOT).links]
     # another prefix makes another element
     refused(rd.load, ROBOT.replace("<mass", "<x:mass"), "mass")
+
+
+@pytest.mark.parametrize(
+    "comment", ["<!-- 1 -- 2 -->", "<!----- arm ----->", '<!-- -- <link name="z"/> --->']
+)
+def test_hyphens_in_comments_are_read_as_ros_and_gazebo_do(comment):
+    text = f"{comment}{ROBOT}".replace("<joint", f"{comment}<joint")
+    assert rd.load(text).joint_names == rd.load(ROBOT).joint_names
+    new = replaced(text.encode(), {"b": Inertial(3.0, np.zeros(3), np.eye(3))}, {}).decode()
+    assert new.count(comment) == text.count(comment)
+    assert rd.load(new).link("b").inertial.mass == 3.0
+    # a comment ends where it does, and what is data is no comment
+    data = text.replace('"j"', '"j-j"').replace("<joint", "<g><![CDATA[<!--]]></g><joint")
+    assert rd.load(f"{data}{comment}").joint_names == ("j-j",)
+    refused(rd.load, f"{ROBOT}<!-- -- ", "not readable as XML")
 
 
 @pytest.mark.parametrize("axis", ['xzy="1 0 0"', "", 'xyz="0 0 0"', 'xyz="z"'])

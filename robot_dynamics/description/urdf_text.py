@@ -12,6 +12,7 @@ from xml.sax.saxutils import quoteattr
 from ..errors import DescriptionError
 from ..mechanism import Friction, Inertial
 from .files import BLANKS
+from .xml_text import without_hyphens_in_comments
 
 _TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 
@@ -137,7 +138,7 @@ def _elements(text: bytes, encoding: str | None) -> list[_Element]:
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     try:
-        parser.Parse(text, True)
+        parser.Parse(without_hyphens_in_comments(text), True)
     except (expat.ExpatError, ValueError) as error:  # ValueError: an encoding of several bytes
         raise DescriptionError(f"the URDF: not readable as XML: {error}", name="URDF") from None
     return found

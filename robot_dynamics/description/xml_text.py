@@ -23,6 +23,8 @@ _BLANKS = re.compile(r"[\ufeff\s]*")
 _PROLOG = re.compile(r"[\ufeff\s]*(?:(?:<!--.*?-->|<\?.*?\?>)[\ufeff\s]*)*", re.DOTALL)
 """Blanks, comments and processing instructions"""
 _TAG = re.compile(r"<([A-Za-z]+)[\s>/]")
+_COMMENT = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--(.*?)(-->|\Z)", re.DOTALL)
+"""A CDATA section, or a comment with its text and its end, which may be missing"""
 _DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
 
 
@@ -51,6 +53,7 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
         if (count := text.count(tag)) > MOST_TAGS:
             raise wrong(DescriptionError, f"{where}: {tag}>", count, f"at most {MOST_TAGS}")
     _refuse_document_type(text, where)
+    data = without_hyphens_in_comments(data)
     parser = _parser()
     try:
         root = etree.fromstring(data, parser)
@@ -72,6 +75,16 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
                 "the output of `xacro FILE` (a file that ends in .xacro is expanded here)",
             )
     return root
+
+
+def without_hyphens_in_comments(data: bytes) -> bytes:
+    """The XML with spaces for the hyphens in its comments, where XML allows no two in a row, unlike
+    ROS's, Gazebo's and MuJoCo's parser (tinyxml2). The length does not change."""
+
+    def blanked(found: re.Match[bytes]) -> bytes:
+        return b"<!--" + found[1].replace(b"-", b" ") + b"-->" if found[2] else found[0]
+
+    return _COMMENT.sub(blanked, data)
 
 
 def _parser(*, recover: bool = False) -> etree.XMLParser:
