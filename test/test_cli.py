@@ -24,7 +24,11 @@ from robot_dynamics.app.check_report import report
 from robot_dynamics.app.cli import cli, main
 from robot_dynamics.app.command import Progress
 from robot_dynamics.app.commands import COMMANDS
-from robot_dynamics.app.compare import constant_acceleration, within_reach
+from robot_dynamics.app.compare import (
+    LARGEST_LAGRANGE_EULER,
+    constant_acceleration,
+    within_reach,
+)
 from robot_dynamics.app.demo import CONTROLLER, DEMOS
 from robot_dynamics.formulations import FORMULATIONS
 
@@ -455,6 +459,33 @@ def test_compare_moves_the_motors_of_a_closed_chain(capsys):
     result = json.loads(capsys.readouterr().out)
     assert len(result["joints"]) == 2
     assert max(max(row) for row in result["disagreement"].values()) < 1e-12
+
+
+def test_compare_and_show_take_more_motors_than_degrees_of_freedom(capsys, tmp_path):
+    file = tmp_path / "five_bar.yaml"
+    text = (CONFIG / "five_bar.yaml").read_text()
+    file.write_text(text.replace("sensed: [qp1,", "sensed: [").replace("[qa1,", "[qp1, qa1,"))
+    motors = rd.load(file).actuated
+    assert main(["compare", str(file), "--duration", "0.05", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["actuated"] == list(motors)
+    assert len(result["joints"]) == 2
+    assert max(max(row) for row in result["disagreement"].values()) < 1e-12
+    assert {len(row) for row in result["disagreement"].values()} == {3}
+    assert main(["show", str(file), "--out", str(tmp_path / "page.html")]) == 0
+    assert capsys.readouterr().err.count("3 motors for 2 degrees of freedom") == 1
+    assert "Formulations and rotor models" in (tmp_path / "page.html").read_text()
+
+
+def test_compare_says_that_lagrange_euler_is_left_out(capsys, tmp_path):
+    links = "\n".join(f"- {{name: l{k}, joint: {{name: j{k}, type: revolute}}, mass: 1}}"
+                      for k in range(LARGEST_LAGRANGE_EULER + 1))  # fmt: skip
+    file = tmp_path / "snake.yaml"
+    file.write_text(f"links:\n{links}\n")
+    assert main(["compare", str(file)]) == 0
+    assert "lagrange_euler left out: O(n⁴)" in capsys.readouterr().out
+    assert main(["compare", POLAR]) == 0
+    assert "left out" not in capsys.readouterr().out
 
 
 def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path, monkeypatch):

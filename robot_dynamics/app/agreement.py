@@ -16,7 +16,7 @@ from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
 from ..outputs import NUMBER, TEXT
 from ..scalar import Floats
-from .compare import LARGEST_LAGRANGE_EULER, coordinates
+from .compare import LAGRANGE_EULER_IS_SLOW, LARGEST_LAGRANGE_EULER, coordinates
 
 STATES = 5
 """Number of random states (with a fixed seed) at which torques are compared"""
@@ -57,7 +57,7 @@ def agreement(mechanism: Mechanism, progress: Callable[[str], None]) -> dict[str
     states, expected, scale = _reference(mechanism)
     for name in FORMULATIONS:
         if name == "lagrange_euler" and bodies > LARGEST_LAGRANGE_EULER:
-            left_out[name] = f"O(n⁴), too slow above {LARGEST_LAGRANGE_EULER} bodies"
+            left_out[name] = LAGRANGE_EULER_IS_SLOW
             continue
         small = bodies <= LARGEST_COMPILED
         if mechanism.loops and not small and name != "newton_euler":

@@ -274,12 +274,12 @@ def comparison(path: Path, title: str, compared: Comparison) -> Path:
         title: the title.
         compared: the torques.
     """
-    n = len(compared.joint_names)
+    n = len(compared.actuated_names)
     drawing, axes = figure(2, n, width=3.4 * n + 1.0, height=5.2, sharex=True)
     drawing.suptitle(title)
     full = compared.rotor_models["full"]
     models = (("reflected", "reflected rotors", BLUE), ("none", "no rotors", ORANGE))
-    for j, name in enumerate(compared.joint_names):
+    for j, name in enumerate(compared.actuated_names):
         top, bottom = axes[0, j], axes[1, j]
         top.set_title(name)
         top.plot(compared.time, full[:, j], color=BLACK, lw=2.6, label="full rotors")

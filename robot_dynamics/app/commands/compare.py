@@ -57,6 +57,7 @@ def command(
     The page that --page writes animates the robot along the motion, and plots the torques by term,
     by formulation and by rotor model.
     """
+    from ...closure.geometry.closer import prepared
     from ...description import load
     from .. import gears as by_gear
     from ..compare import OUTPUT, compare, constant_acceleration, coordinates, table, within_reach
@@ -65,10 +66,11 @@ def command(
         from .. import plots
 
         plots.check(Path(picture))
-    mechanism = load(file)
+    described = load(file)
+    mechanism = prepared(described)[0] if described.loops else described
     names = coordinates(mechanism)
     start = (
-        vector(q, "--q", names, home(mechanism, names)),
+        vector(q, "--q", names, home(described, names)),
         vector(qd, "--qd", names, 1.0),
         vector(qdd, "--qdd", names, 5.0),
     )

@@ -215,11 +215,12 @@ def _models(mechanism: Mechanism) -> str:
     """The section that compares all formulations and rotor models along one motion."""
     if len(mechanism.joint_names) > LARGE and mechanism.loops:
         return ""
-    names = coordinates(mechanism)
-    if not names:
+    if not mechanism.joint_names:
         return ""
+    dynamics = _dynamics(mechanism)
+    mechanism, home = dynamics.mechanism, dynamics.home
+    names = coordinates(mechanism)
     away = [0.6 if mechanism.joint(name).turns else 0.12 for name in names]
-    home = _dynamics(mechanism).home
     time = np.linspace(0, 4, SAMPLES)
     states = Motion(tuple(home), tuple(away), (1.0,) * len(names), 4.0)(time)
     if mechanism.loops:

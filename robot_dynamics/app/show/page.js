@@ -209,6 +209,7 @@
       const before = ui.scale[u] || 0, now = full(scales[u]);
       ui.scale[u] = now > before || now < before / 4 ? now : before;
     }
+    $("bars").style.setProperty("--names", `${Math.min(32, Math.max(...DATA.actuated_names.map(name => name.length)))}ch`);
     $("bars").replaceChildren(...DATA.actuated_names.map((name, i) => {
       const limit = joints[name].effort, W = 1000, most = ui.own_scale ? full(extent[i]) : ui.scale[units[i]];
       const x = v => W / 2 + Math.max(-1, Math.min(1, v / most)) * (W / 2 - 6);
