@@ -34,6 +34,9 @@ def arm(*, scale=1.0, gram=1.0, moments=1.0, **link):
     return {"robot": "arm", "links": [each | body for each in links[:1]] + [links[1] | body | link]}
 
 
+LIMITED = {"name": "q2", "type": "revolute", "limits": {"lower": -170.0, "upper": 10.0}}
+
+
 @pytest.fixture
 def checked(tmp_path, monkeypatch, capsys):
     """check FILE --json on a description: the exit code and what it says, no kernel is built."""
@@ -61,8 +64,10 @@ def checked(tmp_path, monkeypatch, capsys):
         (arm(moments=1e6), "link 'l1': inertia of 2 kg"),
         (arm(center_of_mass=[-200.0, 0, 0]), "link 'l2': centre of mass 200 m"),
         (arm(mass=0.0, inertia={}), "no mass and no inertia in l2 (moved by q2)"),
+        (arm(alpha=-90.0), "link 'l2': alpha: found -90.0, expected at most two turns"),
+        (arm(joint=LIMITED), "joint 'q2': a limit of -170 rad, 27.1 turns: is it in degrees?"),
     ],
-    ids=["length", "mass", "inertia", "centre", "nothing"],
+    ids=["length", "mass", "inertia", "centre", "nothing", "angle", "limit"],
 )
 def test_units_and_bodies_that_are_probably_not_meant_are_told_and_strict_refuses_them(
     content, words, checked

@@ -18,6 +18,8 @@ STEEL = 7850.0
 FAR = 3.0
 """Robot lengths: the largest plausible distance of a centre of mass from its frame, and the largest
 plausible radius of gyration"""
+DEGREES = 30.0, 360.0
+"""Limits of turning joints between these are more plausible in degrees than in rad"""
 LIMBS = 2
 """The smallest number of legs or wheels with which a robot may walk or roll"""
 LIMB = 3
@@ -36,6 +38,13 @@ def oddities(mechanism: Mechanism, where: str) -> Iterator[str]:
         links = listed(link.name for link in weightless)
         joints = listed(link.joint.name for link in weightless)
         yield f"{name}: no mass and no inertia in {links} (moved by {joints}): is it missing?"
+    for joint in (link.joint for link in mechanism.links if link.joint.turns):
+        ends = (joint.ends.lower or 0.0, joint.ends.upper or 0.0)
+        if far := [end for end in ends if DEGREES[0] < abs(end) <= DEGREES[1]]:
+            yield (
+                f"{name}: joint {joint.name!r}: a limit of {far[0]:g} rad, "
+                f"{abs(far[0]) / (2 * np.pi):.3g} turns: is it in degrees?"
+            )
     yield from _units(mechanism, name)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,8 @@ from .order import parents_first
 from .records import BESIDE, DH, LINK, ROTOR, TREE, friction, inertial, limits
 from .yaml_text import plain
 
+MOST_TURN = 4 * math.pi
+"""rad: larger angles of a DH table are probably in degrees"""
 SAME_PLACE = 1e-5
 """rad or m: largest difference between a joint's positions in `home` and in `locked`"""
 
@@ -54,7 +57,8 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         entries = mapping(content, TREE.keys, where)
         entries, symbols, notation = in_numbers(entries, where)
         said = TREE.known(entries, where)
-        tree = replace(_tree(said, where, path.stem), symbols=symbols, notation=notation)
+        tree = _tree(said, where, path.stem, strict)
+        tree = replace(tree, symbols=symbols, notation=notation)
         return _extras(tree, said, where, strict), {}
     entries = mapping(content, BESIDE.keys, where)
     found = BESIDE.known(entries, where)
@@ -139,7 +143,7 @@ def _measured(
     return replace(with_parts(mechanism, inertials, laws), base_inertial=body)
 
 
-def _tree(said: Mapping[str, Any], where: Place, fallback: str) -> Mechanism:
+def _tree(said: Mapping[str, Any], where: Place, fallback: str, strict: bool) -> Mechanism:
     convention = said.get("dh_convention", "standard")
     links: list[Link] = []
     rotors: list[Rotor] = []
@@ -150,6 +154,11 @@ def _tree(said: Mapping[str, Any], where: Place, fallback: str) -> Mechanism:
         name = text(entries.get("name"), at / "name")
         at = where.named("link", name)
         link = LINK.known(entries, at)
+        for key in ("theta", "alpha"):
+            angle = float(link.get(key, 0.0))
+            if abs(angle) > MOST_TURN:
+                expected = "at most two turns, in rad (is it in degrees?)"
+                tolerate(wrong(DescriptionError, at / key, angle, expected), strict)
         parent = link.get("parent", before)
         joint = _joint(link, convention, at)
         body = inertial(entries, at)
