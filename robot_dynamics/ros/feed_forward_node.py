@@ -23,6 +23,7 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ..description import load
 from ..errors import InputError, listed, wrong
+from . import serialized_trajectories
 from .declared_parameters import declare
 from .feed_forward import payload
 from .feed_forward.controller import FeedForward
@@ -87,7 +88,14 @@ class FeedForwardNode(Managed):
             **OVERRIDABLE,
             **QUIET_IN,
         )
-        self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **OVERRIDABLE)
+        self.create_subscription(
+            JointTrajectory,
+            "~/command",
+            lambda data: self._on_command(lambda: serialized_trajectories.read(data)),
+            10,
+            raw=True,
+            **OVERRIDABLE,
+        )
         # messages that arrive rarely; while they are frequent, their subscriptions stay active and
         # handle them immediately
         self._subscribe_idle(InertiaStamped, "~/payload", self._on_payload, 10)
@@ -315,16 +323,14 @@ class FeedForwardNode(Managed):
         stamp.sec, stamp.nanosec = divmod(found.at, SECOND)
         publish(publisher, message)
 
-    def _on_command(self, message: JointTrajectory) -> None:
-        try:
+    def _on_command(self, read: Callable[[], Any]) -> None:
+        """Follow the JointTrajectory that `read` returns."""
+        with self.controller.tally.refusing("command"):
             self._check_active()
-        except RefusedError as error:
-            self.controller.tally.refuse("command", error)
-            return
-        self.controller.command(message, self._now())
+            self.controller.command(read(), self._now())
 
     def _on_reference(self, converted: Callable[[Any], JointTrajectory], message: Any) -> None:
-        self._on_command(converted(message))
+        self._on_command(lambda: converted(message))
 
     def _check_active(self) -> None:
         if not self.is_active:

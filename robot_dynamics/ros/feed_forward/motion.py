@@ -208,7 +208,7 @@ def is_course(message: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Points:
+class Points:
     """The points of a message."""
 
     times: Floats
@@ -218,12 +218,17 @@ class _Points:
     has: NDArray[np.bool_]
     """(3, m) which of them each point has"""
 
+    def __len__(self) -> int:
+        return len(self.times)
+
 
 _BLOCK = 1000
 """Number of points that are read together, few enough for the processor's cache"""
 
 
-def _points(points: Sequence[Any], order: NDArray[np.intp]) -> _Points:
+def _points(points: Sequence[Any] | Points, order: NDArray[np.intp]) -> Points:
+    if isinstance(points, Points):
+        return replace(points, values=points.values[..., order])
     m, n = len(points), len(order)
     times = np.empty(m)
     values, has = np.empty((3, m, n)), np.empty((3, m), dtype=bool)
@@ -234,7 +239,7 @@ def _points(points: Sequence[Any], order: NDArray[np.intp]) -> _Points:
         for i, what in enumerate(DERIVATIVES):
             column, has[i, block] = _column(what, list(map(attrgetter(what), part)), n, k)
             values[i, block] = column[:, order]
-    return _Points(times, values, has)
+    return Points(times, values, has)
 
 
 def _times(points: Sequence[Any], first: int) -> Floats:
@@ -250,7 +255,13 @@ def _times(points: Sequence[Any], first: int) -> Floats:
             f"time_from_start of point {first + k} has {nanoseconds[k]} ns, expected less than "
             "1000000000",
         )
-    return (seconds * SECOND + nanoseconds) / SECOND
+    return in_seconds(seconds, nanoseconds)
+
+
+def in_seconds(seconds: NDArray[Any], nanoseconds: NDArray[Any]) -> Floats:
+    """Durations (m,) in s, with one rounding."""
+    whole: Floats = (seconds.astype(np.int64) * SECOND + nanoseconds) / SECOND
+    return whole
 
 
 def _column(what: str, rows: list[Any], n: int, first: int) -> tuple[Floats, NDArray[np.bool_]]:
@@ -278,7 +289,7 @@ def _column(what: str, rows: list[Any], n: int, first: int) -> tuple[Floats, NDA
 
 
 def _setpoint(
-    points: _Points,
+    points: Points,
     since: int,
     joints: Sequence[str],
     whole_state: bool,
@@ -310,7 +321,7 @@ def _setpoint(
 
 
 def _course(
-    points: _Points,
+    points: Points,
     stamp: int,
     now: int,
     joints: tuple[str, ...],
