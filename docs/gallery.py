@@ -64,12 +64,9 @@ const canvas = document.createElement("canvas"); canvas.width = 560; canvas.heig
 const painter = new Painter(canvas);
 function draw() {
   robots.forEach((robot, k) => {
-    const view = Object.create(View.prototype);
-    Object.assign(view, { canvas, labels: null, scene: robot.scene, painter, camera: null,
-      poses: robot.poses, shown: Object.fromEntries(SHOWN.map(name => [name, true])) });
-    view.up = V.norm(robot.gravity) > 1e-9 ? V.unit(V.scale(robot.gravity, -1)) : [0, 0, 1];
-    if (!robot.ready) for (const link of robot.scene.links) link.meshes.forEach(decode);
-    robot.ready = true;
+    const view = new View(canvas, null, robot.scene, robot.gravity, painter);
+    view.poses = robot.poses;
+    view.shown = Object.fromEntries(SHOWN.map(name => [name, true]));
     view.frame(); view.draw();
     const g = document.querySelectorAll("a.robot canvas")[k].getContext("2d");
     g.clearRect(0, 0, 560, 440); g.drawImage(canvas, 0, 0);

@@ -236,9 +236,9 @@ function palette() {
 }
 
 class View {
-  constructor(canvas, labels, scene, gravity) {
+  constructor(canvas, labels, scene, gravity, painter = new Painter(canvas)) {
     this.canvas = canvas; this.labels = labels; this.scene = scene;
-    this.painter = new Painter(canvas);
+    this.painter = painter;
     this.shown = { shadow: true, links: true, meshes: true, joints: true, frames: false, masses: false, motors: true, torques: true, names: false };
     this.poses = null; this.torques = null;
     this.up = V.norm(gravity) > 1e-9 ? V.unit(V.scale(gravity, -1)) : [0, 0, 1];
