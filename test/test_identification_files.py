@@ -928,6 +928,12 @@ def test_the_errors_are_printed_with_the_filter(identified, tmp_path, capsys, ch
     words = filtered([cutoff])
     assert f"RMS relative to that of the torque, both {words}:" in capsys.readouterr().out
     assert f"on motion held out of the fit; both {words}." in (tmp_path / "report.html").read_text()
+    command = ["replay", str(tmp_path / "identified.yaml"), table, "--out", str(tmp_path), *chosen]
+    assert main(command) == 0
+    assert f"of the measured torque, {words}:" in capsys.readouterr().out
+    assert f"and measured torque {words}.<" in (tmp_path / "replay.html").read_text()
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cutoff"] == cutoff
 
 
 @pytest.fixture(scope="module")

@@ -594,7 +594,8 @@ def _replay_table(replay: Replay) -> str:
     notes = "".join(f"<li>{prose(note)}</li>" for note in replay.notes)
     return (
         "<p>Root mean square of the measured minus the modelled torque, relative to that of the "
-        f"measured torque, on {replay.duration:.3g} s.</p>"
+        f"measured torque, on {replay.duration:.3g} s; motion and measured torque "
+        f"{filtered([replay.cutoff])}.</p>"
         f"{page_table(replay_rows(replay, 'joint'))}<ul>{notes}</ul>"
     )
 

@@ -43,6 +43,8 @@ class Replay:
     terms: tuple[dict[str, Floats], ...]
     """Of the last model, by stretch and term: (k, n), N·m or N; the terms add up to its torques"""
     duration: float
+    cutoff: float | None
+    """Hz, at which the motion and the measured torques were filtered; None: they were not"""
     notes: tuple[str, ...]
 
     @property
@@ -136,7 +138,7 @@ def replay(
             terms[-1][name][closes] = values[:, np.argsort(order)]
     result = Replay(
         prepared.source, joints, tuple(model.label for model in models), prepared.stretches,
-        tuple(torques), tuple(terms), prepared.duration, (),
+        tuple(torques), tuple(terms), prepared.duration, prepared.cutoff, (),
     )  # fmt: skip
     missed = result.relative[-1]
     if not last.mechanism.loops:

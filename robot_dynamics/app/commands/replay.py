@@ -21,6 +21,7 @@ OUTPUT = record(
     .listed("by description, one for each joint: fraction of the torque")
     .of("relative"),
     duration=NUMBER("s"),
+    cutoff=NULLABLE("Hz, of the filter of motion and measured torque; null: not filtered"),
     notes=NOTES,
     files=FILES,
 )
@@ -51,7 +52,7 @@ def command(
     from ...description.files import check_writable
     from ...identification.replay import replay
     from ...identification.unknowns import match
-    from ..identification_report import replay_rows, write_replay
+    from ..identification_report import filtered, replay_rows, write_replay
 
     check_writable(Path(out))
     progress = Progress()
@@ -62,7 +63,8 @@ def command(
         robot, _ = match(robot, result.joints)
     written = write_replay(result, Path(out), robot)
     lines = [
-        f"torque errors over {result.duration:.3g} s, RMS relative to that of the torque:",
+        f"torque errors over {result.duration:.3g} s, RMS relative to that of the measured torque, "
+        f"{filtered([result.cutoff])}:",
         *table(replay_rows(result)),
         *(f"note: {note}" for note in result.notes),
         *(f"wrote {path}" for path in written.values()),
