@@ -221,6 +221,25 @@ def test_an_actuator_on_a_tendon_of_one_joint_is_one_on_the_joint():
     )
 
 
+def test_an_actuator_on_a_tendon_of_a_joint_and_its_follower_has_a_gear_and_limits(recwarn):
+    text = """<mujoco><worldbody>
+      <body><joint name="l" type="slide"/><geom size=".1"/></body>
+      <body><joint name="r" type="slide"/><geom size=".1"/></body></worldbody>
+      <tendon><fixed name="split"><joint joint="l" coef=".5"/><joint joint="r" coef=".7"/></fixed>
+      </tendon><equality><joint joint1="r" joint2="l" polycoef="0 2 0 0 0"/></equality>
+      <actuator><motor name="m" tendon="split" gear="3" forcerange="-4 4"/></actuator></mujoco>"""
+    mechanism = rd.load(text)
+    assert not recwarn
+    ((joint, ratio),) = mechanism.rotors[0].ratios
+    assert (joint, ratio) == ("l", pytest.approx(3 * (0.5 + 2 * 0.7)))
+    assert mechanism.joint("l").limits.effort == pytest.approx(4 * ratio)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 1.0
+    mujoco.mj_forward(model, data)
+    assert data.qfrc_actuator @ [1.0, 2.0] == pytest.approx(ratio)
+
+
 def test_what_a_urdf_has_no_place_for_is_said():
     mechanism = rd.load(shafts())
     with pytest.warns(DescriptionWarning) as said:

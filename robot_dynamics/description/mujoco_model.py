@@ -11,7 +11,8 @@
 | stiffness, springref of hinge, slide   | stiffness                                         |
 | actuatorfrcrange, forcerange           | limits of effort                                  |
 | gear of an actuator on a joint, or on  | gear ratio                                        |
-| a fixed tendon of one joint            |                                                   |
+| a fixed tendon of one joint and others |                                                   |
+| that follow it                         |                                                   |
 | damping, armature of an actuator       | of a shaft                                        |
 | damping, frictionloss, armature of a   | of a shaft that several joints turn               |
 | fixed tendon                           |                                                   |
@@ -413,7 +414,8 @@ class _Reader:
             for k, name in enumerate(self.joints)
             if model.jnt_actfrclimited[k]
         }
-        rotors, driven = [], set()
+        rotors: list[Rotor] = []
+        driven: set[str] = set()
         # from MuJoCo 4 on an actuator may have several controls, and gears in several rows
         gears = getattr(model, "actuator_outadr", range(model.nu))
         for k, row in enumerate(gears):
@@ -426,20 +428,21 @@ class _Reader:
                 turned = {joint: 1.0 for joint in [self.joints[target]] if joint in mounts}
             elif transmission == kinds.mjTRN_TENDON:
                 turned = self._tendon_ratios(target) or {}
-            for joint in turned:
-                follows = self._couplings.get(joint)
-                driven.update([name for name, _ in follows.ratios] if follows else [joint])
-            if len(turned) > 1:
-                self._leave_out(f"{what}: gear, forcerange", list(turned), "one joint")
+            acts_on = dict(self._independent(Armature(tuple(turned.items()), 0.0)).ratios)
+            driven.update(acts_on)
+            if len(turned) == 1:
+                acts_on = turned
+            if len(acts_on) > 1:
+                self._leave_out(f"{what}: gear, forcerange", list(acts_on), "one joint")
             elif not turned and transmission != kinds.mjTRN_JOINT:
                 self._leave_out(f"{what}: transmission", kinds(int(transmission)).name)
             if turned:
                 self._shaft(what, "actuator", k, {j: gear * r for j, r in turned.items()})
             elif acts := self._nonzero(("actuator_armature", "actuator_damping"), k):
                 self._leave_out(f"{what}: armature, damping", acts)
-            if len(turned) != 1:
+            if len(acts_on) != 1:
                 continue
-            ((joint, ratio),) = turned.items()
+            ((joint, ratio),) = acts_on.items()
             gear *= ratio
             self._check_order(f"{what}: forcerange", model.actuator_forcerange[k])
             if model.actuator_forcelimited[k]:
