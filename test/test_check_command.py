@@ -209,3 +209,8 @@ def test_a_warning_about_the_loops_is_given_once(tmp_path, capsys):
     assert main(["check", str(file)]) == 0
     printed = "".join(capsys.readouterr())
     assert printed.count("away from `near`") == 1
+
+
+def test_what_ran_is_named_alike_for_open_and_closed_robots():
+    for file in (CONFIG / "polar.yaml", CONFIG / "five_bar.yaml"):
+        assert rd.InverseDynamics(rd.load(file)).backend.startswith("torques: ")

@@ -254,7 +254,8 @@ class ClosedChain:
     @property
     def backend(self) -> str:
         """The backend that computes the torques, and the reason if it is not the first choice."""
-        return self._kernels["torques" if self._options.batches else "at_once"].description
+        found = self._kernels["torques" if self._options.batches else "at_once"].description
+        return found.replace("at_once: ", "torques: ", 1)  # its own name means nothing to others
 
     # --- position ---------------------------------------------------------------------------
 
