@@ -214,11 +214,14 @@ def test_a_joint_that_is_sure_is_believed(described, log):
     assert right.errors.relative.max() < 0.1
 
 
-def test_static_friction_of_a_joint_that_stands_still_is_no_wrong_sign(described, truth):
+@pytest.mark.parametrize("reach", [0.0, 0.01])
+def test_static_friction_of_a_joint_that_hardly_moves_is_no_wrong_sign(described, truth, reach):
     """A brake holds the first joint, whose motor may then report any part of its torque."""
     time, q, qd, qdd = motion(6, 20.0, 100.0)
-    for values in (q, qd, qdd):
-        values[:, 0] = 0.0
+    rate = 2 * np.pi * 0.5
+    q[:, 0] = reach * np.sin(rate * time)
+    qd[:, 0] = reach * rate * np.cos(rate * time)
+    qdd[:, 0] = -reach * rate**2 * np.sin(rate * time)
     tau = InverseDynamics(truth)(q, qd, qdd)
     tau *= 1 + 0.02 * np.random.default_rng(0).normal(size=tau.shape)
     name = described.joint_names[0]

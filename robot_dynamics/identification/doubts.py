@@ -19,8 +19,8 @@ errors of all joints together must be larger than with the factor; if they are f
 factor is dismissed. Efforts that no factor explains better than 0 does are certainly unrelated to
 the torque if the errors of the other joints are far larger with them than without. Efforts that are
 certainly wrong are excluded from the fit; others are fitted as they are. At a joint that stands
-still, static friction may carry any part of the torque: efforts that are certainly wrong are
-excluded there, too, but no factor is named.
+still or hardly moves, static friction may carry any part of the torque: efforts that are certainly
+wrong are excluded there, too, but no factor is named.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .unknowns import Columns, Unknowns
 
 OPPOSITE = "have the opposite sign"
 STATIC = (
-    "say nothing about its torque: the joint is at rest, and static friction may carry any share"
+    "say nothing about its torque: the joint hardly moves, and static friction may carry any share"
 )
 SILENT = "are unrelated to its torque, as those of a drive that does not measure it"
 VISCOUS = PLAIN.index("viscous")
@@ -185,7 +185,11 @@ def plain_model(unknowns: Unknowns) -> PlainModel:
 
 
 def doubts(
-    unknowns: Columns, normal: NormalEquations, model: PlainModel, sure: Mapping[str, float]
+    unknowns: Columns,
+    normal: NormalEquations,
+    model: PlainModel,
+    sure: Mapping[str, float],
+    still: Collection[str] = (),
 ) -> tuple[tuple[Doubt, ...], float]:
     """(the joints whose efforts need a factor, the clearest first; the largest relative RMS error
     of any joint with all efforts as they are).
@@ -195,8 +199,9 @@ def doubts(
         normal: the normal equations of all recordings.
         model: what may explain the efforts.
         sure: by joint, the factors that the user gave; a joint whose factor is 1 is not doubted.
+        still: joints that hardly move; those with small rates are found to stand still anyway.
     """
-    tests = _FactorTests(unknowns, normal, model)
+    tests = _FactorTests(unknowns, normal, model, still)
     trusted = {name for name, factor in sure.items() if factor == 1}
     whole, missed = tests.all_negated()
     if whole and not trusted:
@@ -310,7 +315,13 @@ class _Tried:
 class _FactorTests:
     """Factors on the efforts of one joint after the other."""
 
-    def __init__(self, unknowns: Columns, normal: NormalEquations, model: PlainModel):
+    def __init__(
+        self,
+        unknowns: Columns,
+        normal: NormalEquations,
+        model: PlainModel,
+        still: Collection[str],
+    ):
         self.model, self.joints, self.own = model, unknowns.joints, model.own
         self.gears, self.bodies = unknowns.gear_ratios, unknowns.prior.bodies
         E = model.columns
@@ -329,10 +340,11 @@ class _FactorTests:
                 weights[j] = normal.count[j] / max(alone, FINEST**2 * square)
         diagonals = np.diagonal(grams.sum(axis=0), axis1=1, axis2=2)
         self.still = {
-            joint: stands_still(unknowns.mechanism, joint, each[own[VISCOUS]], each[own[FREE]])
+            joint: joint in still
+            or stands_still(unknowns.mechanism, joint, each[own[VISCOUS]], each[own[FREE]])
             for joint, each, own in zip(self.joints, diagonals, model.own, strict=True)
         }
-        """Whether each joint stands still"""
+        """Whether each joint stands still or hardly moves"""
         self.grams, self.moments = weights[:, None, None] * grams, weights[:, None] * moments
         """(parts, n, p, p): Yᵀ W Y; (parts, n, p): Yᵀ W e of the efforts e as recorded"""
         self.squares = weights * squares

@@ -51,6 +51,7 @@ from .per_recording import (
 from .prepared_cache import PreparedCache
 from .quality import (
     FAR_OFF,
+    HARDLY,
     LITTLE,
     MISSED,
     Excitation,
@@ -372,9 +373,15 @@ class _Run(ABC, Generic[F, I]):
         if self.unknowns.payload is not None:
             return (), None
         given = self.work.effort_scale
-        doubtful, missed = doubts(self.unknowns, self.normal, self.plain(), given)
+        still = self._hardly_moving()
+        doubtful, missed = doubts(self.unknowns, self.normal, self.plain(), given, still)
         mixture = None if missed <= SUSPECT else self.mixture(doubtful)
         return (() if mixture else doubtful), mixture
+
+    def _hardly_moving(self) -> set[str]:
+        """The joints that hardly move in any recording."""
+        ranges = np.max([each.highest - each.lowest for each in self.used.values()], axis=0)
+        return {*itertools.compress(self.joints, ranges < HARDLY)}
 
     def mixture(self, _doubtful: Sequence[Doubt], /) -> Mixed | Mounting | None:
         """Columns that are mixed up in the first recording, or another mounting of the base."""

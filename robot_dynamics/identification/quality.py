@@ -37,6 +37,8 @@ WEIGHTLESS = 1 / 3
 """Ratio of the identified bodies' gravity torques to the described ones', relative to the same
 ratio of their Coriolis torques, below which the efforts seem to leave gravity out. Inertia torques
 are not compared, as rotors contribute to them, too"""
+HARDLY = 0.05
+"""rad or m: the range of positions below which a joint hardly moves"""
 LITTLE = 0.5
 """Fraction of the torque; a model with a larger error explains little"""
 AT_TIMES = 1 / 3
@@ -229,7 +231,7 @@ def other_unit(fit: Fit) -> Iterator[str]:
         )
         return
     scale = bodies_scale(fit)
-    if scale < 0:
+    if scale < -1 / FAR_OFF:
         yield (
             f"the bodies' torques are {scale:.2g} times those of the described bodies: do "
             "all efforts have the opposite sign (--effort-scale JOINT:-1 for every joint), or is "
@@ -299,7 +301,7 @@ def undetermined(excited: Excitation, joints: Sequence[str], moved: Floats) -> I
         moved: (n,), the range of each joint's motion, rad or m.
     """
     for joint, way in zip(joints, moved, strict=True):
-        if way < 0.05:
+        if way < HARDLY:
             yield (
                 f"{joint} moved by only {way:.2g}: its friction and inertia are "
                 "hardly identifiable; record it moving through more of its range"
