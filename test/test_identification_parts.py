@@ -42,6 +42,7 @@ from robot_dynamics.identification.identified import refuse_nonsense
 from robot_dynamics.identification.normal_equations import (
     NormalEquations,
     Rows,
+    SummedEquations,
     Sums,
     correlation_length,
     quietest,
@@ -58,9 +59,9 @@ from robot_dynamics.identification.preparation import (
     filtered,
     prepare,
 )
-from robot_dynamics.identification.quality import MISSED, far_off, large, lost
+from robot_dynamics.identification.quality import MISSED, far_off, large, lost, other_unit
 from robot_dynamics.identification.recording import Recording, Stream
-from robot_dynamics.identification.selection import HUMP, Drive, _Scored, nothing
+from robot_dynamics.identification.selection import HUMP, Drive, _Scored, _without_bodies, nothing
 from robot_dynamics.identification.solve import Prior, inverted, minimise
 from robot_dynamics.identification.torque_errors import Errors, SquaredErrors
 from robot_dynamics.identification.unknowns import Unknowns
@@ -963,6 +964,20 @@ def test_the_least_noise_is_the_median_where_the_joints_are_driven():
     assert noise[4, 2] < 1e-3 * least[2] < noise[0, 2]
 
 
+def test_what_one_part_of_the_time_excites_is_unknown_without_it():
+    """Once that part is subtracted from the sum, rounding is left of it."""
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(2, 40, 4))
+    Y[1, :, 0] *= 1e-16
+    gram = np.swapaxes(Y, 1, 2) @ Y
+    tau = Y @ np.arange(1.0, 5.0)
+    moment = np.einsum("fkp,fk->fp", Y, tau)
+    equations = SummedEquations(gram, moment, (tau**2).sum(axis=1), np.ones(1), np.ones(1))
+    _, parts = _without_bodies(equations, np.zeros((1, 1)), np.zeros(1))
+    for part in parts:
+        assert np.abs(part.Q).max() < 1e3 * np.abs(gram).max()
+
+
 def test_equations_with_more_noise_weigh_less():
     normal = equations_of(recording(changed(rd.load(ARM)), 10.0, 100.0, noise=0.1))
     least = normal.sigma * [0.5, 3.0, 1.0]
@@ -985,6 +1000,16 @@ def test_bodies_torques_of_the_opposite_sign_are_told():
     assert re.match(r"the bodies' torques are -[0-9.]+ times", told)
     assert "--effort-scale JOINT:-1 for every joint" in told
     assert "is the base mounted differently from the description" in told
+
+
+@pytest.mark.parametrize(("scale", "negated"), [(-1.0, True), (-0.01, False), (0.01, False)])
+def test_bodies_that_weigh_next_to_nothing_have_no_sign(scale, negated):
+    found = rd.identify(rd.load(ARM), recording(rd.load(ARM), 12.0, 100.0), cutoff=10.0).fit
+    x = found.x.copy()
+    x[: len(found.unknowns.described)] = scale * found.unknowns.described
+    (told,) = other_unit(replace(found, x=x))
+    assert ("the opposite sign" in told) is negated
+    assert ("are the efforts in N·m" in told) is not negated
 
 
 PENDULUM = """<robot name="p"><link name="base"/><link name="arm"><inertial><mass value="1"/>

@@ -241,6 +241,8 @@ def _without_bodies(
     bodies, p = len(bend), normal.gram.shape[-1]
     own = slice(bodies, p)
     H = normal.gram.sum(axis=0) + np.pad(bend, (0, p - bodies))
+    # what only one part excites is not left over from rounding without it
+    H += 1e-12 * np.diag(np.diag(H))
     g = normal.moment.sum(axis=0) + np.pad(right, (0, p - bodies))
     E = np.eye(p)[:, :bodies]
     parts = [
