@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from recorded import changed, recording
+from recorded import changed, motion, recording
 from test_identification import ARM
 from uncompiled import InverseDynamics
 
@@ -1342,6 +1342,12 @@ def test_replay_asks_what_identify_asks(truth, tmp_path):
     free = tuple(replace(each, joint=replace(each.joint, limits=None)) for each in truth.links)
     notes = replay([replace(truth, links=free)], degrees, cutoff=10.0).notes
     assert sum("are they in degrees" in each for each in notes) == 3
+    # a joint that turns far is no sign of degrees if radians explain the torques as well
+    t, q, qd, qdd = motion(3, 12.0, 100.0)
+    q[:, 2], qd[:, 2] = q[:, 2] + 5 * t, qd[:, 2] + 5.0
+    turning = Stream(stream.names, t, q, qd, InverseDynamics(truth)(q, qd, qdd))
+    notes = replay([replace(rd.load(ARM), links=free)], Recording("log", (turning,))).notes
+    assert not any("degrees" in each for each in notes)
     small = Recording("log", (replace(stream, effort=1000 * stream.effort),))
     notes = replay([truth], small, cutoff=10.0).notes
     assert sum("joint torques in N·m" in each for each in notes) == 3

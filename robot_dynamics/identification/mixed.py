@@ -318,14 +318,17 @@ class _Fits:
         A = squares[..., :p, :p]
         a = (squares[..., :p, p:] @ target[..., None])[..., 0]
         square = np.einsum("ik,fikl,il->fi", target, squares[..., p:, p:], target)
-        kept = (square > 0).all(axis=1)
-        A, a, square = A[kept], a[kept], square[kept]
-        weights = fitted / square.sum(axis=0)
+        # errors are relative to the efforts, not to what known torques leave of them
+        efforts = target[:, 1:]
+        size = np.einsum("ik,fikl,il->fi", efforts, squares[..., p + 1 :, p + 1 :], efforts)
+        kept = (size > 0).all(axis=1)
+        A, a, square, size = A[kept], a[kept], square[kept], size[kept]
+        weights = fitted / size.sum(axis=0)
         G, g = np.einsum("i,fipq->fpq", weights, A), weights @ a
         own = np.diag(G.sum(axis=0))
         ridge = np.diag(np.where(own > 0, RIDGE * own, 1.0))
         x = solved(G.sum(axis=0) - G + ridge, g.sum(axis=0) - g)
         # Σ (τ - A x)²
         left = square + np.einsum("fip,fp->fi", (A @ x[:, None, :, None])[..., 0] - 2 * a, x)
-        errors = np.log(np.maximum(left / square, ROUNDING)) / 2
+        errors = np.log(np.maximum(left / size, ROUNDING)) / 2
         return np.where(fitted, errors, np.nan)

@@ -20,8 +20,9 @@ from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
 from .late_rates import even_with_efforts
+from .mixed import in_degrees
 from .motor_efforts import agreed_at_joints
-from .preparation import Samples
+from .preparation import Samples, joined
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats, Recording
@@ -141,11 +142,14 @@ def replay(
         tuple(torques), tuple(terms), prepared.duration, prepared.cutoff, (),
     )  # fmt: skip
     missed = result.relative[-1]
-    if not last.mechanism.loops:
+    if isinstance(last.unknowns, Unknowns):
         positions = np.concatenate([each.position for each in raw.pieces])[:, order]
         span = positions.min(axis=0), positions.max(axis=0)
         notes += far_off(last.mechanism, *span)
-        notes += many_turns(last.mechanism, *span, missed[order])
+        turns = [*many_turns(last.mechanism, *span, missed[order])]
+        samples = joined(prepared.stretches).columns(order)
+        if turns and in_degrees(last.unknowns, samples):
+            notes += turns
     notes += unexplained(joints, missed)
     return replace(result, notes=tuple(dict.fromkeys(notes)))
 
