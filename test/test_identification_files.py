@@ -962,6 +962,19 @@ def test_everything_is_written_and_loads(identified, truth):
     assert report["parameters"]["fore.mass"]["described"] == 2.5
 
 
+def test_a_joint_without_efforts_has_no_empty_charts(truth, tmp_path):
+    (tmp_path / "arm.urdf").write_text(ARM)
+    log = recording(truth, 12.0, 100.0, noise=0.02).without_efforts(["b"])
+    table = csv_of(log, tmp_path / "a.csv")
+    assert main(["identify", str(tmp_path / "arm.urdf"), str(table), "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "report.html").read_text()
+    for joint, shown in (("a", True), ("b", False)):
+        for chart in ("measured and modelled torque", "measured minus identified", "spectrum"):
+            assert (f"{joint}: {chart}" in page) is shown
+        assert f"{joint}: torque by term" in page
+    assert "b: modelled torque over time" in page
+
+
 def test_the_identified_urdf_is_one_robot_everywhere(identified):
     pinocchio = pytest.importorskip("pinocchio", reason="Pinocchio is the yardstick")
     mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the yardstick")
@@ -1327,6 +1340,33 @@ def test_milliseconds_are_not_taken_for_seconds(truth):
         log = Recording("log", (replace(stream, time=factor * stream.time),))
         notes = prepare(log, stream.names, None).notes
         assert ("one sample every 1 s: are the times in seconds?" in notes) == doubted
+
+
+def taking_turns(streams, lag):
+    """The messages of several robots under the same names, one of each in turn."""
+    time = np.concatenate([each.time + k * lag for k, each in enumerate(streams)])
+    order = np.argsort(time, kind="stable")
+    fields = (
+        np.vstack([getattr(each, name) for each in streams])[order]
+        for name in ("position", "velocity", "effort")
+    )
+    return Recording("bag", (Stream(streams[0].names, time[order], *fields),))
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.001, 0.003])
+@pytest.mark.parametrize("robots", [2, 3])
+def test_robots_under_the_same_names_are_told(truth, robots, lag):
+    each = [recording(truth, 12.0, 100.0, seed=k).streams[0] for k in range(robots)]
+    with pytest.raises(RecordingError, match=f"between {robots} states that are far apart") as told:
+        prepare(taking_turns(each, lag), truth.joint_names, 10.0)
+    assert f"do {robots} robots, or {robots} nodes, publish the same joints?" in str(told.value)
+
+
+def test_noise_is_no_second_robot(truth):
+    (stream,) = recording(truth, 12.0, 100.0).streams
+    noise = 0.05 * np.random.default_rng(0).normal(size=stream.position.shape)
+    log = Recording("log", (replace(stream, position=stream.position + noise),))
+    prepare(log, stream.names, 10.0)
 
 
 def test_replay_asks_what_identify_asks(truth, tmp_path):

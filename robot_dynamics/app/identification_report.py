@@ -196,11 +196,17 @@ class _Joint:
             self.unseen = [(a, b) for seen, (a, b) in ends if not seen]
 
     @cached_property
+    def measured(self) -> bool:
+        """Whether there is an effort to compare with."""
+        return any(each.usable[:, self.j].any() for each in self.shown)
+
+    @cached_property
     def torques(self) -> Chart:
+        measured = [self._over_time("tau", "ink", "measured")] if self.measured else []
         return Chart(
-            f"{self.name}: measured and modelled torque over time",
+            f"{self.name}: {'measured and ' * self.measured}modelled torque over time",
             [
-                self._over_time("tau", "ink", "measured"),
+                *measured,
                 self._over_time("described", "faint", "as described"),
                 self._over_time("identified", "a", "identified"),
             ],
@@ -353,7 +359,7 @@ def _page(result: Result, shown: list[Stretch], joints: Sequence[_Joint]) -> str
     shafts = _shafts(result.mechanism) if opened else {}
     for joint in joints:
         body += [f"<h2>{escape(joint.name)}</h2>", joint.torques.figure()]
-        body += _four_charts(joint, bool(shafts)) if opened else []
+        body += _more_charts(joint, bool(shafts)) if opened else []
     for name in shafts:
         body += [
             f"<h2>{escape(name)}</h2>",
@@ -406,8 +412,8 @@ def _head(result: Result) -> list[str]:
     ]
 
 
-def _four_charts(joint: _Joint, shafts: bool) -> list[str]:
-    """The terms, friction, residual and spectrum of one joint.
+def _more_charts(joint: _Joint, shafts: bool) -> list[str]:
+    """The terms, friction, residual and spectrum of one joint; of one without efforts the terms.
 
     Args:
         joint: the joint.
@@ -415,9 +421,12 @@ def _four_charts(joint: _Joint, shafts: bool) -> list[str]:
     """
     spring = ", and minus its spring" * joint.has_spring
     beside = ", and minus friction of motors coupled to several joints" * shafts
+    terms = joint.terms().figure("The terms of the identified model.")
+    if not joint.measured:
+        return [terms]
     return [
         '<div class="pair">',
-        joint.terms().figure("The terms of the identified model."),
+        terms,
         joint.friction().figure(
             f"Measured minus rigid-body torque{spring}{beside}, over the velocity."
         ),

@@ -82,6 +82,10 @@ NOTHING = 1e-9
 FEWEST_UNSIGNED, NEAR_ZERO = 3, 0.01
 """Number of joints, and fraction of the largest effort: efforts that come this close to 0 and never
 change their sign, at every joint of at least so many that move to and fro, have lost it"""
+MOST_ROBOTS, APART, LEAST_APART = 4, 0.25, 0.01
+"""Largest number of robots whose messages may alternate; ratio of the usual step from one message
+to the next of the same robot to that between robots, below which they do; rad or m, the smallest
+usual step between robots"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
 """rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons; larger values are
 implausible"""
@@ -402,6 +406,7 @@ def even(
     recording = _without_absurd(recording, notes)
     stream = _one_stream(recording, joints, turns, notes)
     stream, measured = _with_efforts(stream, source, notes)
+    _check_source(stream, source)
     pieces = sorted(even_stretches(stream, notes, turns), key=lambda piece: piece.time[0])
     if not pieces:
         raise _unusable(source, "no stretch of usable samples", notes)
@@ -567,6 +572,29 @@ def _unsigned(position: Floats, effort: Floats) -> bool:
     same = (told > 0).all() or (told < 0).all()
     to_and_fro = (steps < 0).any() and (steps > 0).any()
     return bool(same and to_and_fro and sizes.min() <= NEAR_ZERO * sizes.max())
+
+
+def _check_source(stream: Stream, source: str) -> None:
+    """Refuse messages of several robots, or of several nodes, that take turns under the same names:
+    some messages later, the state is far nearer than in the next message."""
+    measured = np.isfinite(stream.effort).any(axis=0)
+    told = np.isfinite(np.hstack([stream.position, stream.effort[:, measured]])).all(axis=1)
+    position = stream.position[told]
+    if len(position) <= MOST_ROBOTS:
+        return
+    steps = {k: np.abs(position[k:] - position[:-k]).max(axis=1) for k in range(1, MOST_ROBOTS + 1)}
+    apart = float(np.median(steps[1]))
+    for k in range(2, MOST_ROBOTS + 1):
+        if apart > LEAST_APART and float(np.median(steps[k])) < APART * apart:
+            at = int(np.argmax(steps[1]))
+            j = int(np.argmax(np.abs(position[at + 1] - position[at])))
+            raise RecordingError(
+                f"{source}: its messages take turns between {k} states that are far apart "
+                f"({stream.names[j]} at {position[at, j]:.3g} and {position[at + 1, j]:.3g}): do "
+                f"{k} robots, or {k} nodes, publish the same joints? Record only one of them, or "
+                "give them topics or names of their own",
+                name=source,
+            )
 
 
 def _check_motion(pieces: Sequence[Stream], source: str, notes: Sequence[str]) -> None:
