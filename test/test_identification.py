@@ -22,6 +22,7 @@ from robot_dynamics.identification.fit import about_described_bodies, fit, with_
 from robot_dynamics.identification.normal_equations import approached, reduce
 from robot_dynamics.identification.preparation import SATURATED, differences, prepare
 from robot_dynamics.identification.quality import _units
+from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.result_files import save, summary
 from robot_dynamics.identification.solve import FAR_HEAVIER, minimise
 from robot_dynamics.identification.unknowns import Unknowns
@@ -956,8 +957,27 @@ def test_rates_that_are_late_as_the_efforts_are_believed(arm, truth):
     result = identify(arm, late(truth, "velocity", "effort"))
     assert any("60 ms after the positions, and so do the efforts" in x for x in result.notes)
     assert result.errors.relative.max() < 0.1
-    alone = identify(arm, late(truth, "effort"))
-    assert (result.errors.relative < 0.5 * alone.errors.relative).all()
+
+
+@pytest.mark.parametrize("rates", [True, False])
+@pytest.mark.parametrize("early", [True, False])
+def test_efforts_that_alone_are_late_or_early_are_moved(arm, truth, rates, early):
+    log = late(truth, "position", "velocity") if early else late(truth, "effort")
+    if not rates:
+        (stream,) = log.streams
+        nothing = np.full_like(stream.velocity, np.nan)
+        log = Recording("late", (replace(stream, velocity=nothing),))
+    result = identify(arm, log)
+    said = f"efforts come 60 ms {'before' if early else 'after'} the positions"
+    assert any(said in note for note in result.notes)
+    assert miss(truth, result.mechanism) < 0.02
+    assert any(said in note for note in replay([truth], log).notes)
+
+
+def test_efforts_in_time_are_not_moved(arm, truth):
+    for noise in (0.01, 0.3):
+        result = identify(arm, recording(truth, 20.0, 200.0, noise=noise))
+        assert not any("efforts come" in note for note in result.notes)
 
 
 def test_rates_that_only_are_late_are_not_believed(arm, truth):

@@ -209,7 +209,7 @@ def fits(monkeypatch):
             errors = np.full(self.shape, np.log(left.get(which, 0.4)))
             return np.where(np.isnan(signs), np.nan, errors)
 
-    monkeypatch.setattr(columns, "_Fits", Fits)
+    monkeypatch.setattr(columns, "Fits", Fits)
     return left
 
 

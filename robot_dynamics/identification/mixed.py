@@ -170,7 +170,7 @@ def mixed(
     samples, measured = _used(samples)
     if len(joints) > MOST or len(samples) < PARTS or not measured.any():
         return None
-    recorded = _Fits(unknowns, samples, measured)
+    recorded = Fits(unknowns, samples, measured)
     as_is, ones, flips = np.arange(len(joints)), np.ones(len(joints)), 1 - 2 * np.eye(len(joints))
     given = np.array([factors.get(joint, 1.0) for joint in joints])
     # of two joints, one alone says too little
@@ -184,21 +184,21 @@ def mixed(
             order[[i, j]] = j, i
             both = joints[i], joints[j]
             yield partial(Mixed, both, False, True), recorded.missed(order, ones)
-            swapped = _Fits(unknowns, samples.columns(order.tolist()), measured)
+            swapped = Fits(unknowns, samples.columns(order.tolist()), measured)
             yield partial(Mixed, both, True, True), swapped.missed(as_is, ones)
         for j in np.flatnonzero(measured).tolist():
-            reversed_one = _Fits(unknowns, _multiplied(samples, flips[j]), measured)
+            reversed_one = Fits(unknowns, _multiplied(samples, flips[j]), measured)
             for efforts, signs in ((True, flips[j]), (False, ones)):
                 missed = reversed_one.missed(as_is, signs)
                 yield partial(Mixed, (joints[j],), True, efforts), missed
             for turn in TURNS if j and unknowns.mechanism.joint(joints[j]).turns else ():
                 turned = replace(samples, q=samples.q + turn * (flips[j] < 0))
-                missed = _Fits(unknowns, turned, measured).missed(as_is, ones)
+                missed = Fits(unknowns, turned, measured).missed(as_is, ones)
                 offset = math.remainder(turn + offsets.get(joints[j], 0.0), 2 * math.pi)
                 yield partial(Mixed, (joints[j],), True, False, offset=offset), missed
         for gravity in _gravities(unknowns.mechanism, samples, measured):
             mounted = replace(unknowns.mechanism, gravity=gravity)
-            fits = _Fits(replace(unknowns, mechanism=mounted), samples, measured)
+            fits = Fits(replace(unknowns, mechanism=mounted), samples, measured)
             known = tuple(np.asarray(unknowns.mechanism.gravity, dtype=float).tolist())
             yield partial(Mounting, known, tuple(gravity.tolist())), fits.missed(as_is, ones)
 
@@ -256,7 +256,7 @@ def in_degrees(unknowns: Unknowns, samples: Samples) -> bool:
     unit = np.where(turning, math.pi / 180, 1.0)
     order, signs = np.arange(len(unit)), np.ones(len(unit))
     radians, degrees = (
-        _Fits(unknowns, each, measured).missed(order, signs)
+        Fits(unknowns, each, measured).missed(order, signs)
         for each in (samples, _multiplied(samples, unit))
     )
     return surely_worse((radians - degrees).sum(axis=1))
@@ -283,21 +283,39 @@ def _multiplied(samples: Samples, factors: Floats) -> Samples:
     )  # fmt: skip
 
 
-class _Fits:
-    """Least-squares fits to samples, with the plain friction law, for any order and signs of the
-    efforts."""
+class Fits:
+    """Least-squares fits to samples, for any order and signs of the efforts.
 
-    def __init__(self, unknowns: Unknowns, samples: Samples, measured: Floats):
-        E = embedding(unknowns, plain_drives(unknowns))
+    Args:
+        unknowns: the parameters to identify.
+        samples: the motion.
+        measured: (n,), whether each joint's effort was measured.
+        choices: (k, n, c), the efforts among which those of each joint are chosen; None: those of
+            all joints.
+        columns: (all columns, p), which map the parameters to those of the rows; None: those of
+            bodies and of the plain friction law.
+    """
+
+    def __init__(
+        self,
+        unknowns: Unknowns,
+        samples: Samples,
+        measured: Floats,
+        choices: Floats | None = None,
+        columns: Floats | None = None,
+    ):
+        E = embedding(unknowns, plain_drives(unknowns)) if columns is None else columns
         rows, tau = Rows(unknowns, samples), np.nan_to_num(samples.tau)
         self._measured, self._size = measured, E.shape[1]
         parts = np.array_split(np.arange(len(samples)), PARTS)
-        width = self._size + 1 + len(measured)
+        if choices is None:
+            choices = np.repeat(tau[:, None], len(measured), axis=1)
+        width = self._size + 1 + choices.shape[2]
         # squares of [A known tau] by part and joint; the efforts minus known torques are A x
         self._squares = np.zeros((PARTS, len(measured), width, width))
         for j, A in enumerate(rows.matrices):
             known = tau[:, j] - rows.tau[:, j]
-            table = np.column_stack([A @ E[rows.places[j]], known, tau])
+            table = np.column_stack([A @ E[rows.places[j]], known, choices[:, j]])
             for k, part in enumerate(parts):
                 self._squares[k, j] = table[part].T @ table[part]
 
@@ -305,13 +323,13 @@ class _Fits:
         """(parts, measured joints): logarithms of the relative errors on held-out parts.
 
         Args:
-            order: (n,), the index of the joint whose efforts each joint gets.
+            order: (n,), the index of the efforts that each joint gets.
             signs: (n,), the factors of these efforts; NaN: not fitted, and the error is NaN.
         """
         p, used = self._size, self._measured
         fitted = np.isfinite(signs[used])
         signs = np.where(np.isfinite(signs), signs, 1.0)
-        target = np.zeros((len(used), 1 + len(used)))
+        target = np.zeros((len(used), self._squares.shape[-1] - p))
         target[:, 0] = -1.0
         target[np.arange(len(used)), 1 + order] = signs
         squares, target = self._squares[:, used], target[used]

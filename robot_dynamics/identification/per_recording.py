@@ -15,10 +15,10 @@ from .band import Needed, Spread, needed
 from .closed import ClosedUnknowns
 from .contacts import Contact, contacts
 from .cutoff import FilterFault, choose, filter_faults
+from .delays import even_with_efforts
 from .fleet import located
 from .friction_smoothing import FrictionSmoothing, NearRest
 from .identified import Trace
-from .late_rates import even_with_efforts
 from .mixed import Mixed, Mounting, in_degrees, mixed
 from .motor_efforts import at_joints
 from .normal_equations import NormalEquations, reduce

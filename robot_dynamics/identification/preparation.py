@@ -346,10 +346,34 @@ class Even:
         Args:
             cutoff: Hz.
         """
-        shortest, spoiled = SHORTEST * self.rate, _transient_length(cutoff, 1.0 / self.rate)
+        shortest, spoiled = SHORTEST * self.rate, transient_length(cutoff, 1.0 / self.rate)
         counts = [len(each) for each in self.pieces if len(each) >= shortest]
         left = [k - 2 * spoiled for k in counts if k > 3 * spoiled]
         return sum(k for k in left if k >= shortest) / max(sum(counts), 1)
+
+    def with_efforts_moved(self, delay: int) -> Even:
+        """With the efforts that belong to the positions.
+
+        Args:
+            delay: by how many samples they come after these; negative: before.
+        """
+        if not delay:
+            return self
+        late, early = max(delay, 0), max(-delay, 0)
+        pieces = [
+            replace(
+                each.rows(slice(early, len(each) - late)),
+                effort=each.effort[late : len(each) - early],
+            )
+            for each in self.pieces
+            if len(each) > abs(delay)
+        ]
+        where = "after" if delay > 0 else "before"
+        note = (
+            f"efforts come {1000 * abs(delay) / self.rate:.0f} ms {where} the positions, which "
+            "explain them better if they are moved by as much, as they were"
+        )
+        return replace(self, pieces=tuple(pieces), notes=(*self.notes, note))
 
     def filtered(self, cutoff: float | None, rests: bool = False) -> Prepared:
         """Filter, differentiate, trim at the ends, and decimate.
@@ -746,7 +770,7 @@ def filtered(
     if cutoff is not None:
         # a stretch may be sampled far more slowly than the others
         cutoff = min(cutoff, HIGHEST / period)
-        spoiled = _transient_length(cutoff, period)
+        spoiled = transient_length(cutoff, period)
         if kept is None and len(time) <= 3 * spoiled:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
         pad = min(len(time) - 1, 3 * spoiled)
@@ -770,7 +794,7 @@ def filtered(
     )  # fmt: skip
 
 
-def _transient_length(cutoff: float, period: float) -> int:
+def transient_length(cutoff: float, period: float) -> int:
     """The number of samples at either end that a filter's transients affect."""
     return max(3, math.ceil(1.0 / (cutoff * period)))
 

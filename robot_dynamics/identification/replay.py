@@ -19,7 +19,7 @@ from ..inputs import frequency
 from ..mechanism import Mechanism
 from .closed import WHY_OPEN, ClosedUnknowns
 from .cutoff import choose
-from .late_rates import even_with_efforts
+from .delays import even_with_efforts
 from .mixed import in_degrees
 from .motor_efforts import agreed_at_joints
 from .preparation import Samples, joined

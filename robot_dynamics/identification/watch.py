@@ -20,9 +20,9 @@ from ..mechanism.dynamic_parameters import BODY, body_of
 from ..mechanism.transform import with_parts
 from .band import Needed, counted, root_of
 from .bodies import reference
+from .delays import even_with_efforts
 from .fleet import one_blas_thread
 from .friction_laws import heading
-from .late_rates import even_with_efforts
 from .motor_efforts import at_joints, motor_rows
 from .normal_equations import correlation_length
 from .preparation import CUTOFF, joined
