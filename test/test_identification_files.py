@@ -1340,6 +1340,10 @@ def test_milliseconds_are_not_taken_for_seconds(truth):
         log = Recording("log", (replace(stream, time=factor * stream.time),))
         notes = prepare(log, stream.names, None).notes
         assert ("one sample every 1 s: are the times in seconds?" in notes) == doubted
+    # a logger of 8 Hz is slow, but no more
+    slow = replace(stream.rows(slice(None, None, 125)), time=stream.time[::125])
+    notes = prepare(Recording("log", (slow,)), stream.names, None).notes
+    assert not any("in seconds?" in note for note in notes)
 
 
 def taking_turns(streams, lag):

@@ -73,7 +73,7 @@ LATEST = 0.1
 LESS = 0.5
 """Ratio of the deviation of recorded rates from delayed position differences to that without the
 delay, up to which they are late"""
-SLOW = 10
+LOW = 10
 """Ratio of the Nyquist frequency to that up to which recorded and derived rates are compared"""
 FEWEST = 30
 """Smallest number of samples of a stretch whose rates are compared"""
@@ -706,7 +706,7 @@ def _delay(recorded: Sequence[Floats], derived: Sequence[Floats], period: float)
     most = round(LATEST / period)
     pairs = [each for each in _slow(recorded, derived) if each[0].shape[1] > 2 * most]
     off = [
-        sum(((other[:, k::SLOW] - y[:, : y.shape[1] - k : SLOW]) ** 2).sum() for y, other in pairs)
+        sum(((other[:, k::LOW] - y[:, : y.shape[1] - k : LOW]) ** 2).sum() for y, other in pairs)
         for k in range(most + 1)
     ]
     best = int(np.argmin(off))
@@ -728,9 +728,7 @@ def _slow(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Iterator[tup
     """(derived, recorded) rates (n, k) at the low frequencies, where the motion is."""
     for some, own in zip(recorded, derived, strict=True):
         if len(own) >= FEWEST:
-            y, other = np.split(
-                both_ways(*butterworth(2, 1 / SLOW), 9, np.hstack([own, some]).T), 2
-            )
+            y, other = np.split(both_ways(*butterworth(2, 1 / LOW), 9, np.hstack([own, some]).T), 2)
             yield y, other
 
 
