@@ -587,6 +587,38 @@ def test_a_trajectory_has_not_waited_before_simulated_time_began():
     assert bench.rejected() == {"command: waited too long": 1}
 
 
+def before_the_clock(bench: Bench, time: float):
+    """A state before simulated time begins, and its torques."""
+    state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
+    state.header.stamp = stamp(time)
+    output = bench.controller.state(state, 0)
+    return None if output is None else output.values.tolist()
+
+
+def test_a_motion_goes_on_when_simulated_time_begins():
+    bench = Bench()
+    message = JointTrajectory(joint_names=["swing"], points=[*SHORT])
+    message.header.stamp = stamp(0.0)
+    bench.controller.command(message, 0)
+    close(before_the_clock(bench, 0.3), torque(0.4, 0.0, 0.0))
+    assert bench.watch(0.31) is None  # no torques for 1000.31 s by the clock, but it was not there
+    assert bench.controller.commands.phase == "following"
+    bench.wall = 0.6
+    close(bench.watch(0.32), torque(0.4, 0.0, 0.0))
+    assert bench.controller.commands.phase == "interrupted"
+
+
+def test_a_ramp_begins_with_simulated_time():
+    bench = Bench(ramp_time=1.0)
+    message = JointTrajectory(joint_names=["swing"], points=[*SHORT])
+    message.header.stamp = stamp(0.0)
+    bench.controller.command(message, 0)
+    close(before_the_clock(bench, 0.1), 0.0)
+    close(before_the_clock(bench, 0.2), 0.0)
+    close(bench.state(0.3, 0.4), 0.0)
+    close(bench.state(0.7, 0.4), 0.4 * torque(0.4, 0.0, 0.0))
+
+
 def test_a_trajectory_of_another_clock_is_found_out_when_the_clock_begins():
     bench = Bench(max_age=0.0)
     message = JointTrajectory(joint_names=["swing"], points=[*SHORT])

@@ -58,11 +58,11 @@ class TorqueRamp:
 
         Args:
             torques: (m,) the computed torques, N·m or N.
-            now: the clock, ns.
+            now: the clock, ns; 0 while simulated time has not begun, and so no ramp either.
             ramp_time: s; 0: none.
             slew: (m,) N·m/s or N/s; None: no limit.
         """
-        if self._since is None or self._since > now:
+        if not self._since or self._since > now:
             self._since, self._is_on = now, False
         share = (now - self._since) / SECOND / ramp_time if ramp_time else 1.0
         # a ramp time set while torques are published applies to the next start
@@ -192,5 +192,6 @@ class Outlet:
         Args:
             now: the clock, ns.
         """
-        by_clock = 0.0 if self.at is None else (now - self.at) / SECOND
+        # also while simulated time has not begun (0) there is no time to compare with
+        by_clock = (now - self.at) / SECOND if self.at else 0.0
         return max(by_clock, self._steady() - self._on_the_wall)
