@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -384,6 +385,45 @@ def test_a_controller_that_may_not_be_asked_gets_no_torques_and_the_reason_is_to
             node.destroy_node()
         finally:
             rclpy.shutdown(context=context)
+
+
+@pytest.mark.parametrize("it_subscribes_first", [True, False])
+def test_one_that_appears_after_a_request_is_asked_at_once(partner, it_subscribes_first):
+    """The request reached the remains of a killed process, which stay in the graph for a while."""
+    options = {"namespace": "arm", "context": partner.node.context}
+    asks = rclpy.create_node("asks", **options)
+    order = ControllerOrder(asks, TOPIC, steady=lambda: 0.0)  # there is no time to wait
+    order.set_outputs(RIGHT)
+    partner._executor.add_node(asks)
+
+    def watch(problem: str) -> None:
+        partner.until(
+            lambda: order.problem == problem,
+            problem or "no problem",
+            meanwhile=lambda: order.watch(Subscribers(asks.count_subscribers(TOPIC), 1)),
+        )
+
+    with listener(partner, "effort_controller", RIGHT, answers=False):
+        late = None
+        if it_subscribes_first:
+            late = rclpy.create_node("effort_controller", start_parameter_services=False, **options)
+            late.create_subscription(Float64MultiArray, TOPIC, print, 1)
+            partner.until(lambda: asks.count_subscribers(TOPIC) == 2, "both")
+        watch("waiting for the joints of /arm/effort_controller")
+        while not order._futures:
+            order.watch(Subscribers(asks.count_subscribers(TOPIC), 1))
+        if late is None:
+            late = AsRclcpp({"joints": RIGHT, "interface_name": "effort"}, partner)
+        else:
+            late.declared = {"joints": RIGHT, "interface_name": "effort"}
+            late.create_service(
+                GetParameters, "~/get_parameters", partial(AsRclcpp.on_request, late)
+            )
+        partner._executor.add_node(late)
+        watch("")
+    for each in (late, asks):
+        partner._executor.remove_node(each)
+        each.destroy_node()
 
 
 def test_a_launch_that_watches_the_torques_is_not_told_as_their_receiver(partner):

@@ -77,7 +77,8 @@ class ControllerOrder:
         self._told_values: dict[str, Any] | None = None
         self._questions = 0
         self._asked = self._next = 0.0
-        self._of = frozenset[bytes]()
+        # whom the newest request could reach
+        self._of, self._servers = frozenset[bytes](), 0
         self._client: Any = None
         self._futures: dict[str, Any] = {}
 
@@ -118,6 +119,9 @@ class ControllerOrder:
             return
         self._look(subscribers)
         now = self._steady()
+        if self._futures and self._may_have_missed_one():
+            self._withdraw()
+            self._questions = 0
         if self._futures:
             self._wait(now)
         elif self._theirs and (now >= self._next or self._theirs - self._told):
@@ -143,10 +147,24 @@ class ControllerOrder:
         self._ever = -1 if self._strangers else subscribers.ever
         self._judge()
 
+    @property
+    def _service(self) -> str:
+        return f"{self.controller}/get_parameters"
+
+    def _may_have_missed_one(self) -> bool:
+        """Has a controller appeared since the newest request? The one that the request reached may
+        be the remains of a killed process, which never answers."""
+        is_new = bool(self._theirs - self._of)
+        return is_new or self._node.count_services(self._service) > self._servers
+
+    def _withdraw(self) -> None:
+        self._node.destroy_client(self._client)
+        self._client, self._futures = None, {}
+
     def _ask(self, now: float) -> None:
-        service = f"{self.controller}/get_parameters"
+        service = self._service
         new = self._theirs - self._told
-        if self._node.count_services(service):
+        if servers := self._node.count_services(service):
             try:
                 self._client = self._node.create_client(GetParameters, service)
             except RuntimeError as error:  # with SROS 2: not permitted
@@ -161,7 +179,7 @@ class ControllerOrder:
             self._futures = {
                 name: self._client.call_async(GetParameters.Request(names=[name])) for name in NAMES
             }
-            self._asked, self._of = now, self._theirs
+            self._asked, self._of, self._servers = now, self._theirs, servers
             self._questions += 1
         elif new and now - min(self._since[gid] for gid in new) > PATIENCE:
             self._told, self._told_values = self._theirs, None
@@ -182,8 +200,7 @@ class ControllerOrder:
             self._next = now + (LOOK if self._verdict else AGAIN)
         elif now - self._asked <= PATIENCE:
             return
-        self._node.destroy_client(self._client)
-        self._client, self._futures = None, {}
+        self._withdraw()
         self._judge()
 
     def _judge(self) -> None:
