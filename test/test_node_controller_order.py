@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -388,11 +389,14 @@ def test_a_controller_that_may_not_be_asked_gets_no_torques_and_the_reason_is_to
 
 
 @pytest.mark.parametrize("it_subscribes_first", [True, False])
-def test_one_that_appears_after_a_request_is_asked_at_once(partner, it_subscribes_first):
+def test_one_that_appears_after_a_request_is_asked_at_once(
+    partner, it_subscribes_first, monkeypatch
+):
     """The request reached the remains of a killed process, which stay in the graph for a while."""
     options = {"namespace": "arm", "context": partner.node.context}
     asks = rclpy.create_node("asks", **options)
-    order = ControllerOrder(asks, TOPIC, steady=lambda: 0.0)  # there is no time to wait
+    monkeypatch.setattr(controller_order, "PATIENCE", math.inf)  # it would wait forever
+    order = ControllerOrder(asks, TOPIC)
     order.set_outputs(RIGHT)
     partner._executor.add_node(asks)
 
@@ -410,7 +414,7 @@ def test_one_that_appears_after_a_request_is_asked_at_once(partner, it_subscribe
             late.create_subscription(Float64MultiArray, TOPIC, print, 1)
             partner.until(lambda: asks.count_subscribers(TOPIC) == 2, "both")
         watch("waiting for the joints of /arm/effort_controller")
-        while not order._futures:
+        while order._client is None:
             order.watch(Subscribers(asks.count_subscribers(TOPIC), 1))
         if late is None:
             late = AsRclcpp({"joints": RIGHT, "interface_name": "effort"}, partner)
@@ -424,6 +428,25 @@ def test_one_that_appears_after_a_request_is_asked_at_once(partner, it_subscribe
     for each in (late, asks):
         partner._executor.remove_node(each)
         each.destroy_node()
+
+
+def test_of_two_of_one_name_both_are_heard(partner):
+    """The torques reach both."""
+    with listener(partner, "effort_controller", RIGHT) as node:
+        served(partner, node)
+        with listener(partner, "effort_controller", WRONG) as other:
+            told(
+                partner,
+                "several nodes are named /arm/effort_controller, and their joints differ: ",
+            )
+            for _ in range(20):
+                ask(partner)
+                partner.spin()
+            assert not other.got
+        node.got.clear()
+        served(partner, node)
+        with listener(partner, "effort_controller", RIGHT) as other:
+            served(partner, other)
 
 
 def test_a_launch_that_watches_the_torques_is_not_told_as_their_receiver(partner):

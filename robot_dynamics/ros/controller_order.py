@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 
 from ..errors import listed, one_line
+from .idle_group import PolledGroup
 
 LOOK = 1.0
 """s between two requests to a controller that does not match"""
@@ -20,6 +22,11 @@ AGAIN = 10.0
 PATIENCE = 5.0
 """s after which an unanswered request is repeated, and a node without a parameter service is
 assumed to have no parameters"""
+NAMESAKE = 0.5
+"""s to wait for the responses of further controllers of the same name, which may be the remains of
+a killed process"""
+RESPONSES = QoSProfile(depth=100)
+"""QoS of requests: more than all responses that can arrive between two looks"""
 INTRODUCTION = 2.0
 """s for which a new subscription may lack its node's name, as all do at first"""
 
@@ -75,12 +82,17 @@ class ControllerOrder:
         self._verdict = self._denied = ""
         # the controller's parameters by name; None: it has none
         self._told_values: dict[str, Any] | None = None
+        self._disagreement = ""
         self._questions = 0
         self._asked = self._next = 0.0
+        self._first_told: float | None = None
         # whom the newest request could reach
         self._of, self._servers = frozenset[bytes](), 0
+        # rclpy's own futures have one response each, but several nodes of a name may respond
         self._client: Any = None
-        self._futures: dict[str, Any] = {}
+        self._polled = PolledGroup()
+        self._requested: dict[int, str] = {}
+        self._answers: dict[str, list[Any]] = {}
 
     def set_outputs(self, outputs: Sequence[str]) -> None:
         """Set the names of the torques.
@@ -119,10 +131,10 @@ class ControllerOrder:
             return
         self._look(subscribers)
         now = self._steady()
-        if self._futures and self._may_have_missed_one():
+        if self._client is not None and self._may_have_missed_one():
             self._withdraw()
             self._questions = 0
-        if self._futures:
+        if self._client is not None:
             self._wait(now)
         elif self._theirs and (now >= self._next or self._theirs - self._told):
             self._next = now + LOOK
@@ -138,7 +150,10 @@ class ControllerOrder:
         if len(there) < subscribers.now:
             there[b""] = ""  # the graph is not up to date yet
         self._since = {gid: self._since.get(gid, now) for gid in there}
-        self._theirs = frozenset(gid for gid, name in there.items() if name == self.controller)
+        theirs = frozenset(gid for gid, name in there.items() if name == self.controller)
+        if theirs - self._theirs:
+            self._questions = 0  # whoever has just come was not asked
+        self._theirs = theirs
         self._told &= self._theirs
         self._strangers = any(
             not name and now - self._since[gid] < INTRODUCTION for gid, name in there.items()
@@ -159,14 +174,16 @@ class ControllerOrder:
 
     def _withdraw(self) -> None:
         self._node.destroy_client(self._client)
-        self._client, self._futures = None, {}
+        self._client = None
 
     def _ask(self, now: float) -> None:
         service = self._service
         new = self._theirs - self._told
         if servers := self._node.count_services(service):
             try:
-                self._client = self._node.create_client(GetParameters, service)
+                self._client = self._node.create_client(
+                    GetParameters, service, qos_profile=RESPONSES, callback_group=self._polled
+                )
             except RuntimeError as error:  # with SROS 2: not permitted
                 self._denied = (
                     f"{service} cannot be called: {one_line(error)}; allow it in the security "
@@ -176,39 +193,59 @@ class ControllerOrder:
                 return
             self._denied = ""
             # one request per name: rclcpp returns no values if one of the names is undeclared
-            self._futures = {
-                name: self._client.call_async(GetParameters.Request(names=[name])) for name in NAMES
-            }
+            handle = self._client.handle
+            with handle:
+                self._requested = {
+                    handle.send_request(GetParameters.Request(names=[name])): name for name in NAMES
+                }
+            self._answers = {name: [] for name in NAMES}
+            self._first_told = None
             self._asked, self._of, self._servers = now, self._theirs, servers
             self._questions += 1
         elif new and now - min(self._since[gid] for gid in new) > PATIENCE:
-            self._told, self._told_values = self._theirs, None
+            self._told, self._told_values, self._disagreement = self._theirs, None, ""
         self._judge()
 
     def _wait(self, now: float) -> None:
         """Read the responses that have arrived."""
-        if all(future.done() for future in self._futures.values()):
+        self._take_answers()
+        count = min(map(len, self._answers.values()))
+        if count and self._first_told is None:
+            self._first_told = now
+        is_told = self._first_told is not None and (
+            count >= len(self._of) or now - self._first_told >= NAMESAKE
+        )
+        if is_told:
             self._questions = 0
             self._told = self._of & self._theirs
-            answers = {name: future.result() for name, future in self._futures.items()}
-            self._told_values = {
-                name: _value(answer.values[0])
-                for name, answer in answers.items()
-                if answer is not None and len(answer.values) == 1
-            }
+            self._told_values = {name: found[0] for name, found in self._answers.items()}
+            self._disagreement = _disagreement(self.controller, self._answers)
             self._judge()
             self._next = now + (LOOK if self._verdict else AGAIN)
-        elif now - self._asked <= PATIENCE:
+        elif self._first_told is not None or now - self._asked <= PATIENCE:
             return
         self._withdraw()
         self._judge()
+
+    def _take_answers(self) -> None:
+        handle = self._client.handle
+        with handle:
+            while True:
+                header, response = handle.take_response(GetParameters.Response)
+                if header is None:
+                    return
+                if name := self._requested.get(header.request_id.sequence_number):
+                    known = len(response.values) == 1
+                    self._answers[name].append(_value(response.values[0]) if known else None)
 
     def _judge(self) -> None:
         self.problem = self._verdict = ""
         if not self._applies:
             return
         if self._theirs & self._told:
-            self._verdict = _difference(self.controller, self._told_values, self._outputs)
+            self._verdict = self._disagreement or _difference(
+                self.controller, self._told_values, self._outputs
+            )
         if self._theirs - self._told:
             self.problem = self._denied or f"waiting for the joints of {self.controller}"
             if self._questions > 1:
@@ -236,6 +273,22 @@ def _value(found: ParameterValue) -> Any:
     if found.type == ParameterType.PARAMETER_STRING_ARRAY:
         return list(found.string_array_value)
     return None
+
+
+def _disagreement(controller: str, answers: dict[str, list[Any]]) -> str:
+    """How the responses of several nodes of this name differ; empty: they do not."""
+    for name, values in answers.items():
+        if others := [value for value in values if value != values[0]]:
+            return (
+                f"several nodes are named {controller}, and their {name} differ: "
+                f"{_shown(values[0])} and {_shown(others[0])}; end one, or rename it"
+            )
+    return ""
+
+
+def _shown(value: Any) -> str:
+    """A parameter's value for a message."""
+    return "none" if value is None else value if isinstance(value, str) else listed(value)
 
 
 def _difference(controller: str, told: dict[str, Any] | None, outputs: Sequence[str]) -> str:
