@@ -431,7 +431,7 @@ def test_one_that_appears_after_a_request_is_asked_at_once(
 
 
 def test_of_two_of_one_name_both_are_heard(partner):
-    """The torques reach both."""
+    """The torques reach both. The first one does not keep those of a motion."""
     with listener(partner, "effort_controller", RIGHT) as node:
         served(partner, node)
         with listener(partner, "effort_controller", WRONG) as other:
@@ -439,10 +439,14 @@ def test_of_two_of_one_name_both_are_heard(partner):
                 partner,
                 "several nodes are named /arm/effort_controller, and their joints differ: ",
             )
+            partner.until(
+                lambda: node.got[-1] == [0.0, 0.0], "zeros", meanwhile=lambda: ask(partner)
+            )
             for _ in range(20):
                 ask(partner)
                 partner.spin()
-            assert not other.got
+            assert node.got[-1] == [0.0, 0.0]
+            assert not np.any(other.got)
         node.got.clear()
         served(partner, node)
         with listener(partner, "effort_controller", RIGHT) as other:

@@ -77,6 +77,8 @@ class ControllerOrder:
         # controller, and for which of these it has responded
         self._since: dict[bytes, float] = {}
         self._theirs = self._told = frozenset[bytes]()
+        # those that could receive torques before there was a problem
+        self._served = frozenset[bytes]()
         self._strangers = False
         self._ever = 0
         self._verdict = self._denied = ""
@@ -109,6 +111,14 @@ class ControllerOrder:
         return bool(self.problem) and not self._verdict
 
     @property
+    def may_be_released(self) -> bool:
+        """Does a controller that was served still exist, and do all command efforts alone? Then
+        zeros are safe, whatever their joints are."""
+        efforts = self._answers.get("interface_name", ())
+        are_told = self._theirs <= self._told and self._told_values is not None
+        return bool(self._served & self._theirs) and are_told and set(efforts) == {"effort"}
+
+    @property
     def _applies(self) -> bool:
         return self._is_one and bool(self._outputs)
 
@@ -139,6 +149,8 @@ class ControllerOrder:
         elif self._theirs and (now >= self._next or self._theirs - self._told):
             self._next = now + LOOK
             self._ask(now)
+        if not self.problem:
+            self._served = self._theirs
 
     def _look(self, subscribers: Subscribers) -> None:
         """Find the current subscribers."""
@@ -278,10 +290,11 @@ def _value(found: ParameterValue) -> Any:
 def _disagreement(controller: str, answers: dict[str, list[Any]]) -> str:
     """How the responses of several nodes of this name differ; empty: they do not."""
     for name, values in answers.items():
-        if others := [value for value in values if value != values[0]]:
+        shown = sorted({_shown(value) for value in values})
+        if len(shown) > 1:
             return (
                 f"several nodes are named {controller}, and their {name} differ: "
-                f"{_shown(values[0])} and {_shown(others[0])}; end one, or rename it"
+                f"{shown[0]} and {shown[1]}; end one, or rename it"
             )
     return ""
 

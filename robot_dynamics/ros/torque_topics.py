@@ -75,6 +75,7 @@ class TorqueTopics:
         self._order = ControllerOrder(node, self._to_controller.topic_name)
         self._effort = JointState()
         self._at = -math.inf
+        self._moves = False  # are the newest torques that were published those of a motion?
         # torques at rest that could not be published: the controllers still hold those of a motion
         self._owed: Torques | None = None
         self._owed_since = 0.0
@@ -154,6 +155,7 @@ class TorqueTopics:
         # publish only to subscribers that were checked: one may appear at this very moment
         if subscribers.now:
             publish(self._to_controller, self._commands)
+            self._moves = not torques.at_rest
         self._at = time.monotonic()
         # without subscribers nothing needs publishing: late joiners get nothing anyway, as the
         # durability cannot be overridden
@@ -173,8 +175,21 @@ class TorqueTopics:
             publish(self._to_controller, Float64MultiArray(data=values.tolist()))
 
     def watch(self) -> None:
-        """Check the controller, and publish torques that are owed; to be called periodically."""
+        """Check the controller, and publish torques that are owed; to be called periodically.
+
+        If a controller of the same name but other joints has appeared, zeros are published: no
+        other torques may be, and the first one would hold those of a motion.
+        """
         self._order.watch(self._subscribers())
+        if self._order.problem and self._moves and self._order.may_be_released:
+            self._moves = False
+            publish(self._to_controller, self._before + bytes(8 * len(self._effort.name)))
+            self._tally.note(
+                "torques",
+                "released",
+                f"{self._order.problem} (zeros were published, as it held the torques of a motion)",
+                anew=True,
+            )
         if not self._order.problem and time.monotonic() - self._owed_since < OWED_FOR:
             self.publish(self._owed)
 
