@@ -394,6 +394,29 @@ def palletiser(home: dict) -> dict:
     }
 
 
+def renamed(part, mark: str, key: str = ""):
+    """A description, or a part of it, with a mark before every name but the base's."""
+    if isinstance(part, dict):
+        if key == "home":
+            return {mark + name: value for name, value in part.items()}
+        return {name: renamed(value, mark, name) for name, value in part.items()}
+    if isinstance(part, list):
+        return [renamed(each, mark, key) for each in part]
+    named = isinstance(part, str) and key in ("name", "parent", "link", "actuated")
+    return mark + part if named and part != "base" else part
+
+
+def beside(first: dict, second: dict) -> dict:
+    """Two robots on one base, without a joint in common: the names of the second one are marked."""
+    second = renamed(second, "other ")
+    links = [dict(link) for link in second["links"]]
+    for before, link in zip([{"name": "base"}, *links], links, strict=False):
+        link.setdefault("parent", before["name"])
+    both = {key: first[key] + second[key] for key in ("loops", "actuated")}
+    home = first["home"] | second["home"]
+    return {"robot": "pair", "links": first["links"] + links, **both, "home": home}
+
+
 def two_links(A: np.ndarray, C: np.ndarray, L: float, l: float) -> tuple[float, float]:
     """(q_a, q_p) with the elbow to the right of the way from A to C."""
     way = np.asarray(C) - A

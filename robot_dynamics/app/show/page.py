@@ -153,6 +153,7 @@ def _data(dynamics: InverseDynamics, load: str) -> dict[str, Any]:
             "scale": closer.scale,
             "wraps": closer.wraps[: len(names)],
             "condition_limit": closed.condition_limit,
+            "parts": [[part.rows, part.passive] for part in closer.mobility.closure.parts],
             "actuated": closed.model.geometry.actuated,
             "sensed": closed.sensed,
         }

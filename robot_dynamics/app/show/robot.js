@@ -177,10 +177,10 @@ class Robot {
     return q_r;
   }
 
-  /* The condition number of the passive Jacobian. */
+  /* The condition number of the passive Jacobian: the largest of the sets of loops that share joints. */
   condition(q_r) {
     const J = rows(this.programs.jacobian(q_r, this.world), q_r.length);
-    return conditionOf(J.map(r => r.slice(this.closed.actuated)));
+    return Math.max(1, ...this.closed.parts.map(([r, c]) => conditionOf(r.map(i => c.map(j => J[i][j])))));
   }
 
   named(q) {

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +29,8 @@ MOST_STRIDES = 1000
 """Number of strides tried in one call: a few ms in compiled code"""
 FARTHEST = 15.0
 """rad, or fractions of the size: states farther away are refused immediately"""
+MOST_PIVOTS = 40
+"""Strides tried in one call with pivots that are chosen anew: a few ms each for 50 joints"""
 MOST_STEPS = 40
 """Certified steps tried for a single state: a few tens of ms, several times that for 50 joints"""
 MOST_STEPS_OF_READINGS = 100
@@ -217,7 +220,7 @@ class Continuation:
             if not np.isfinite(q).all():
                 return self._configuration(memory), np.asarray(False), np.asarray(0.0)
             most = MOST_STEPS if self._k == self._a else MOST_STEPS_OF_READINGS
-            memory, doubt = self._reached(q, self._nearest(q, memory), origin, most)
+            memory, doubt = self._reached(q, memory, origin, most)
             self._keep(memory, origin)
             return self._configuration(memory), _VALID, np.asarray(doubt)
         valid = np.asarray(np.isfinite(q).all(axis=-1))
@@ -358,12 +361,17 @@ class Continuation:
         """(memory at q, how near it may be to a singularity), reached in a bounded number of
         steps."""
         unfinished: list[Floats] = []
+        start = self._nearest(q, memory)
         try:
-            return self._reached_directly(q, memory, origin, most, unfinished.append)
+            return self._reached_directly(q, start, origin, most, unfinished.append)
         except ClosureError:
             if unfinished:
                 end = self._memory_at(self._checked(unfinished[0], origin), origin)
                 self._here.base, self._here.end = self._memory(origin), end
+            if start is not memory:
+                # the path that ended there may have led nearer to a singularity
+                with suppress(ClosureError):
+                    return self._reached_directly(q, memory, origin, most)
             if memory is origin or not np.isfinite(q).all():
                 raise
             with suppress(ClosureError):
@@ -418,6 +426,26 @@ class Continuation:
             return self._configuration(out)
 
         found, walked = self._walked(q, start, step)
+        if walked < 1.0:
+            # the kernel's order of pivots, chosen at home, may fail where the loops are regular
+            left = MOST_PIVOTS
+
+            def with_pivots_from_here(ahead: Floats, here: Floats) -> Floats | None:
+                nonlocal memory, left
+                out = step(ahead, here)
+                if out is not None or not left:
+                    return out
+                left -= 1
+                model = replace(self.kernels.model, closure=self._closer.mobility.rows_at(here))
+                with np.errstate(all="ignore"):
+                    followed: Floats = np.asarray(model.followed(ahead, memory), dtype=float)
+                if not followed[self._motors] <= 1.0:
+                    return None
+                memory = followed
+                return self._configuration(followed)
+
+            found, more = self._walked(q, found, with_pivots_from_here)
+            walked = beyond(walked, (1.0 - walked) * more)
         if walked == 1.0:
             memory = np.array(memory)
             self._configuration(memory)[:] = found

@@ -74,6 +74,11 @@ class Shares:
         # τ = W A (Aᵀ W A)⁻¹ Q
         return array(self._alike * (self._weighted @ self._solver.solve_normal(Q)))
 
+    @property
+    def matrix(self) -> Array:
+        """S (n_m, n_a)."""
+        return np.column_stack([self.torques(unit) for unit in np.eye(self._weighted.shape[1])])
+
 
 STEPS = 2
 """Steps of Newton's method from a good guess: the second is shorter than 1e-7 and leaves an error
@@ -177,7 +182,7 @@ class ClosedModel:
         """[guard; nearness; orientation; q_r], from q (k,) and a guess u of the other joints.
 
         nearness is at most 1 if the state is certainly far enough from singularities; orientation
-        is the sign of the passive Jacobian's determinant.
+        is that of the assembly mode (see `KinematicState.assembly_mode`).
         """
         q_r, guard = self.close(q, u, FAR_STEPS, FAR_BOUND**2)
         projection = _Projection(self, q_r)
@@ -237,7 +242,7 @@ class ClosedModel:
         """(n_m, n_a): how redundant motors share the load; see `Sharing`."""
         shares = _Projection(self, q_r).shares
         assert shares is not None
-        return np.column_stack([shares.torques(unit) for unit in np.eye(self.geometry.actuated)])
+        return shares.matrix
 
     def on_motors(self, q_r: Array) -> Array:
         """(n_m, n_r): τ = on_motors τ_r; it is Tᵀ if no motors are redundant."""
@@ -279,11 +284,11 @@ class ClosedModel:
         """One complete call; its result is the memory for the next call.
 
         [τ (n_m,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇;
-        the orientation of the assembly mode, 1 or -1]
+        the orientation of the assembly mode]
 
         guard is at most 1 if this is certainly the assembly mode of the previous state: the way is
         short, the prediction error is a small fraction of it, the steps shrink, no singularity is
-        near, and the determinant keeps its sign.
+        near, and the orientation stays the same.
         """
         here, guard = self._next(q, memory)
         return self._remembered(here.torques(qd, qdd), guard, here, memory)
@@ -349,8 +354,8 @@ class ClosedModel:
         steps = STEPS_OF_READINGS if self.closure.is_overdetermined(k) else STEPS
         q_r, guard = self.close(q, before[k:] + ahead, steps, BEND**2 * length + INCREMENT_ROUNDING)
         here = _Projection(self, q_r)
-        flip = 2.0 * (1.0 - memory[-1] * here.orientation)
-        return here, length / BOUND**2 + guard + here.nearness + flip
+        flip = memory[-1] - here.orientation
+        return here, length / BOUND**2 + guard + here.nearness + flip * flip
 
     @staticmethod
     def _remembered(tau: Array, guard: Scalar, here: _Projection, memory: Array) -> Array:

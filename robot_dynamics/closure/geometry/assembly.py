@@ -11,7 +11,7 @@ import numpy as np
 from ...formulations.kinematics import poses
 from ...mechanism import Mechanism, Pose
 from ...mechanism.transform import standard_form
-from ...scalar import Floats, array
+from ...scalar import Array, array
 from .closer import Closer, corrected
 from .home_search import SAME, Discriminator, HomeSearch
 from .near import Near
@@ -121,20 +121,19 @@ def _discriminator(closer: Closer) -> Discriminator:
     bodies = standard_form(replace(mechanism, loops=(), platform=None))
     ends = [side for loop in closure.loops for side in (loop.predecessor, loop.successor)]
 
-    def discriminator(q: Floats) -> Floats:
+    def discriminator(q: Array) -> Array:
         frames = poses(bodies, q[geometry.back])
         seen = [(frames[end.link] @ end.pose).translation for end in ends]
         for link in bodies.links:
             body, R, p = link.inertial, frames[link.name].rotation, frames[link.name].translation
             seen.append(p)
             if not body.is_nothing:
-                spread = R @ array(body.inertia) @ R.T
-                seen += [
-                    p + R @ body.center_of_mass,
-                    (spread / max(np.trace(spread), TINY)).ravel(),
-                ]
+                inertia = array(body.inertia) / max(np.trace(array(body.inertia)), TINY)
+                seen += [p + R @ body.center_of_mass, (R @ inertia @ R.T).ravel()]
         if geometry.pose_constraints is not None:
             seen.append(geometry.platform_pose(q).ravel())
-        return np.concatenate([np.asarray(each, dtype=float) for each in seen])
+        return np.concatenate(seen)
 
-    return discriminator
+    size = len(discriminator(closer.mobility.q_home))
+    shapes = [(link.name, link.inertial) for link in bodies.links]
+    return geometry.compiled("discriminator", discriminator, (size,), shapes)

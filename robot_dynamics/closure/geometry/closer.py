@@ -5,7 +5,8 @@ least squares."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from ...scalar import Floats, shortest_turn
 from .corrections import Correction
 from .curvature import Curvature
 from .home_search import LEFT_OUT_TOLERANCE
+from .independent_rows import RowSet
 from .kinematic_state import KinematicState
 from .loop_geometry import LoopGeometry
 from .mobility import Mobility, explore
 from .near import Near
-from .path_following import MAX_STEPS, MotorPath, PosePath, ReadingsPath, follow
+from .path_following import MAX_STEPS, Indices, MotorPath, PosePath, ReadingsPath, follow
 
 POSE_TOLERANCE = 1e-9
 """Accuracy of the platform's pose in inverse kinematics, rad or fractions of the size"""
@@ -50,7 +52,6 @@ class Closer:
         self.scale, self.size = found.closure.column_scale, found.size
         """(n_r,): 1 for revolute joints, the size for prismatic ones; the size (a typical length),
         m"""
-        self._curvature = Curvature(geometry)
         joints = [geometry.mechanism.joint(name) for name in geometry.names]
         masters = {
             master
@@ -64,6 +65,13 @@ class Closer:
         )
         """(n_r,): the joints for which an additional whole turn makes no difference"""
         self.home = self.state(self.mobility.q_home)
+
+    @cached_property
+    def _parts(self) -> list[tuple[RowSet, Mobility, Curvature]]:
+        """The sets of loops that share no joints: the paths of each are followed separately."""
+        parts = self.mobility.closure.parts
+        each = [self.mobility if len(parts) == 1 else self.mobility.of_part(x) for x in parts]
+        return [(x, its, Curvature(its.geometry)) for x, its in zip(parts, each, strict=True)]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # generated code is not pickled but generated again
@@ -107,46 +115,62 @@ class Closer:
         k, a = len(known), self.geometry.actuated
         if k == len(start):
             return np.array(known)
-        square = k == a
-        if not square:
-            # the motors give the configuration, and the sensors correct it only slightly
-            start = self.forward_kinematics(known[:a], start, most, unfinished, behind)
-        way = self.way(start[:k], known)
-        path = (
-            MotorPath(self.mobility, self._curvature, start, way)
-            if square
-            else ReadingsPath(self.mobility, start, way)
-        )
-        u, reached, steps_left = follow(path, start[k:], most)
+        if k == a:
+            return self._followed(known, start, most, unfinished, behind)
+        # the motors give the configuration, and the sensors correct it only slightly
+        start = self.forward_kinematics(known[:a], start, most, unfinished, behind)
+        way, unknown = self.way(start[:k], known), np.arange(k, len(start))
+        path = ReadingsPath(self.mobility, start, way, unknown)
+        u, reached, _ = follow(path, start[unknown], most)
         if reached < 1.0:
-            stuck = self.state(path.whole(u, reached))
-            percent = min(100 * (behind + (1 - behind) * reached), 99.9)
-            if not square:
-                raise self.geometry.refusal(
-                    f"closure: the readings are inconsistent at {self.named(known)}: the loops "
-                    f"remain open by {float(stuck.residual):.3g} m at {percent:.3g} % of the "
-                    "path from the last state; a sensor may be wrong",
-                    known,
-                    "sensors that agree with the loops",
-                )
+            raise self.geometry.refusal(
+                f"closure: the readings are inconsistent at {self.named(known)}: the loops "
+                f"remain open by {float(self.state(path.whole(u, reached)).residual):.3g} m at "
+                f"{_percent(behind, reached)} of the path from the last state; a sensor may be "
+                "wrong",
+                known,
+                "sensors that agree with the loops",
+            )
+        return np.concatenate([known, u])
+
+    def _followed(
+        self,
+        known: Floats,
+        start: Floats,
+        most: int,
+        unfinished: Callable[[Floats], object],
+        behind: float,
+    ) -> Floats:
+        """`forward_kinematics` from the motors alone, one set of loops after the other."""
+        way, q_r = self.way(start[: len(known)], known), np.array(start)
+        q_r[: len(known)] = known
+        failure: ClosureError | None = None
+        for part, mobility, curvature in self._parts:
+            path = MotorPath(mobility, curvature, start, way, part.passive)
+            u, reached, steps_left = follow(path, start[part.passive], most)
+            q_r[part.passive] = u
+            if reached == 1.0:
+                continue
+            q_r[part.motors] = path.whole(u, reached)[part.motors]
             why = "the target is out of reach or beyond a singularity"
             if not steps_left:
-                unfinished(stuck.q_r)
                 why = (
-                    "the rest of it needs more steps than one call takes, as they are short near a "
-                    "singularity; another call for this state continues from there, unless the "
-                    "state is beyond it"
+                    "the rest of it needs more steps than one call takes; another call for this "
+                    "state continues from there, unless the state is beyond a singularity"
                 )
-            raise self.geometry.refusal(
-                f"closure: the loops don't close at {self.named(known)}: the path from the last "
-                f"state ends after {percent:.3g} % of it, at a condition number of "
-                f"{float(stuck.condition):.3g}: {why}",
+            failure = failure or self.geometry.refusal(
+                f"closure: the loops don't close at {self.named(known, part.motors)}: the path "
+                f"from the last state ends after {_percent(behind, reached)} of it, at a condition "
+                f"number of {np.linalg.cond(path.jacobian(u, reached)):.3g}: {why}",
                 known,
                 "a configuration in the assembly mode of home",
             )
-        q_r = np.concatenate([known, u])
-        if square:
-            self._check_left_out(q_r)
+            if steps_left:
+                raise failure
+        if failure:
+            unfinished(q_r)
+            raise failure
+        self._check_left_out(q_r)
         return q_r
 
     def inverse_kinematics(
@@ -218,15 +242,15 @@ class Closer:
             "a state nearer to the last",
         )
 
-    def named(self, values: Floats) -> str:
+    def named(self, values: Floats, which: Sequence[int] | Indices | None = None) -> str:
         """`name=value, …` of the first coordinates, for messages.
 
         Args:
             values: (k,) positions of the first joints of q_r, rad or m.
+            which: indices of some of them; None: all.
         """
-        return ", ".join(
-            f"{name}={value:.6g}" for name, value in zip(self.geometry.names, values, strict=False)
-        )
+        indices = range(len(values)) if which is None else which
+        return ", ".join(f"{self.geometry.names[i]}={values[i]:.6g}" for i in indices)
 
 
 def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
@@ -272,6 +296,10 @@ def corrected(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Correction]
         corrections.append(found)
         # other errors may remain, which the next pass reports
         mechanism = found.applied_to(mechanism)
+
+
+def _percent(behind: float, reached: float) -> str:
+    return f"{min(100 * (behind + (1 - behind) * reached), 99.9):.3g} %"
 
 
 def _pose(pose: Pose | ArrayLike) -> Pose:

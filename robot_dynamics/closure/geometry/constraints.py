@@ -9,14 +9,15 @@ predecessor stays normal to an axis b of the successor: a · b = 0).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanism import Loop, Mechanism
 from ...scalar import Array, array, cross, skew, zeros
-from .tree_motion import FrameMotion, TreeMotion
+from .tree_motion import FrameMotion, TreeMotion, between
 
 X, Y, Z = 0, 1, 2
 
@@ -84,6 +85,39 @@ class Constraints:
         """(m,): the index in `loops` of each row's loop."""
         return np.repeat(np.arange(len(self.loops)), [locked_by(loop.type) for loop in self.loops])
 
+    @cached_property
+    def parts(self) -> tuple[LoopSet, ...]:
+        """The sets of loops that share joints with each other but no others.
+
+        Whether a loop is closed depends only on the joints within it, not on those that carry it.
+        """
+        S, owners = self.coordinates[0], self.owners
+        found: list[tuple[set[int], set[int]]] = []
+        for i, loop in enumerate(self.loops):
+            ends = loop.predecessor.link, loop.successor.link
+            around = between(self.tree, *ends)
+            if self.has_fixed_axes(loop):
+                around = [j for end in ends for j in between(self.tree, self.tree.base, end)]
+            columns = set(np.flatnonzero((S[around] != 0).any(axis=0)).tolist())
+            loops = {i}
+            for mine in [each for each in found if each[1] & columns]:
+                found.remove(mine)
+                loops |= mine[0]
+                columns |= mine[1]
+            found.append((loops, columns))
+        return tuple(
+            LoopSet(
+                tuple(sorted(loops)),
+                np.flatnonzero(np.isin(owners, [*loops])),
+                np.array(sorted(columns), dtype=np.intp),
+            )
+            for loops, columns in found
+        )
+
+    def restricted(self, part: LoopSet) -> Constraints:
+        """The constraints of one of `parts`, with its `rows`."""
+        return replace(self, loops=tuple(self.loops[i] for i in part.loops))
+
     def frames(self, q: Array, qd: Array | None = None) -> list[tuple[FrameMotion, FrameMotion]]:
         """The frames (predecessor's, successor's) of each loop."""
         motion = TreeMotion(self.tree, self.coordinates, q, qd)
@@ -124,6 +158,18 @@ class Constraints:
 
     def _stacked(self, rows: list[Array]) -> Array:
         return array(rows).reshape(len(rows), self.coordinates[0].shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class LoopSet:
+    """Loops that share joints with each other but with no others."""
+
+    loops: tuple[int, ...]
+    """Indices in `Constraints.loops`"""
+    rows: NDArray[np.intp]
+    """Indices of their rows"""
+    columns: NDArray[np.intp]
+    """Indices in q of the joints that move in them"""
 
 
 class Closure:

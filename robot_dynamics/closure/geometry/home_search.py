@@ -10,7 +10,7 @@ vanish after half a turn, too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ...scalar import Array, Floats, Mask, array, rotation_vector, shortest_turn
 from .constraints import Constraints, Row
 from .loop_geometry import LoopGeometry
-from .tree_motion import between
 
 RANK_TOLERANCE = 1e-3
 """Singular values below this fraction of the largest are not counted in the rank. It is generous,
@@ -253,11 +252,10 @@ class HomeSearch:
     def parts(self) -> tuple[Part, ...]:
         """The sets of loops that share joints."""
         closure, parts = self._geometry.constraints, []
-        for members, columns in apart(closure):
-            loops = tuple(closure.loops[i] for i in members)
-            row_scale = self.whole.row_scale[np.isin(closure.owners, members)]
-            mine = replace(closure, loops=loops)
-            parts.append(Part.of(self._geometry, mine, columns, row_scale, self.whole))
+        for each in closure.parts:
+            row_scale = self.whole.row_scale[each.rows]
+            mine = closure.restricted(each)
+            parts.append(Part.of(self._geometry, mine, each.columns, row_scale, self.whole))
         return tuple(parts)
 
     def from_near(self, q: Floats, free: Mask) -> Floats | None:
@@ -319,25 +317,6 @@ def rank(J: Floats) -> int:
     """The numerical rank of a scaled Jacobian."""
     values = np.linalg.svd(J, compute_uv=False)
     return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
-
-
-def apart(closure: Constraints) -> list[tuple[list[int], NDArray[np.intp]]]:
-    """(loops, columns) of each set of loops that share joints with each other but no others.
-
-    Whether a loop is closed depends only on the joints within it, not on those that carry it.
-    """
-    S = closure.coordinates[0]
-    found: list[tuple[set[int], set[int]]] = []
-    for i, loop in enumerate(closure.loops):
-        around = between(closure.tree, loop.predecessor.link, loop.successor.link)
-        columns = set(np.flatnonzero((S[around] != 0).any(axis=0)).tolist())
-        loops = {i}
-        for mine in [each for each in found if each[1] & columns]:
-            found.remove(mine)
-            loops |= mine[0]
-            columns |= mine[1]
-        found.append((loops, columns))
-    return [(sorted(loops), np.array(sorted(columns), dtype=np.intp)) for loops, columns in found]
 
 
 def _with(q: Floats, columns: NDArray[np.intp], other: Floats) -> Floats:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...scalar import Array, Floats, Scalar, array
-from .linear import Eliminated, Orthogonalised, Pivots, Solver, transposed
+from .constraints import LoopSet
+from .linear import Eliminated, Orthogonalised, Pivots, Solver, code, transposed
 from .loop_geometry import LoopGeometry
 
 CONTRACTION = 0.25
@@ -35,6 +37,34 @@ class IndependentRows:
     """(n_r,): 1 for revolute joints, the size for prismatic ones"""
     pivots: Pivots
     """(row, column) of the passive Jacobian, in the order of elimination"""
+
+    @cached_property
+    def parts(self) -> tuple[RowSet, ...]:
+        """The rows of loops that share joints with each other but no others, with their joints;
+        without those that no passive joint is in."""
+        a, kept = self.geometry.actuated, np.array(self.kept, dtype=np.intp)
+        parts = [
+            RowSet(
+                each,
+                np.flatnonzero(np.isin(kept, each.rows)),
+                each.columns[each.columns < a],
+                each.columns[each.columns >= a],
+            )
+            for each in self.geometry.constraints.parts
+        ]
+        return tuple(part for part in parts if len(part.passive))
+
+    def blocks(self, J: Floats) -> list[Floats]:
+        """The scaled passive Jacobian (…, p, p) of each part, of J = ∂φ/∂q_r (…, rank, n_r)."""
+        return [
+            J[..., part.rows[:, None], part.passive] * self.column_scale[part.passive]
+            for part in self.parts
+        ]
+
+    def mode(self, J: Floats) -> Floats:
+        """The assembly mode (…,), see `KinematicState.assembly_mode`, from ∂φ/∂q_r."""
+        signs = [np.linalg.slogdet(block)[0] for block in self.blocks(J)]
+        return np.asarray(code(signs) if signs else np.ones(J.shape[:-2]))
 
     def residual(self, q_r: Array) -> Array:
         """φ (rank,)"""
@@ -61,8 +91,9 @@ class IndependentRows:
     def solver(self, J: Array, known: int) -> Eliminated | Orthogonalised:
         """The solver for A = J[:, known:]: elimination if A is square, otherwise least squares."""
         A, scale = J[:, known:], self.column_scale[known:]
-        square = A.shape == (len(self.pivots),) * 2
-        return Eliminated(A, self.pivots, scale) if square else Orthogonalised(A, scale)
+        if A.shape != (len(self.pivots),) * 2:
+            return Orthogonalised(A, scale)
+        return Eliminated(A, self.pivots, scale, [(x.passive - known).tolist() for x in self.parts])
 
     def corrected(self, q_r: Array, known: int, steps: int, last: Solver | None = None) -> Newton:
         """`steps` steps of Newton's method from q_r, on the joints after the first `known`.
@@ -88,6 +119,20 @@ class IndependentRows:
             scaled = d / self.column_scale[known:]
             squares.append(np.dot(scaled, scaled))
         return Newton(q_r, tuple(squares))
+
+
+@dataclass(frozen=True, eq=False)
+class RowSet:
+    """The rows of one set of loops among `IndependentRows`."""
+
+    loops: LoopSet
+    """The loops, with indices of all their rows"""
+    rows: NDArray[np.intp]
+    """Indices in `IndependentRows.kept`, as many as there are passive joints"""
+    motors: NDArray[np.intp]
+    """Indices in q_r of their actuated joints"""
+    passive: NDArray[np.intp]
+    """Indices in q_r of their passive joints"""
 
 
 @dataclass(frozen=True)

@@ -58,20 +58,21 @@ class KinematicState:
 
     @cached_property
     def condition(self) -> Floats:
-        """Condition number of the passive Jacobian, with lengths in units of the size."""
-        a = self.mobility.geometry.actuated
-        J = self.J[..., a:] * self.mobility.closure.column_scale[a:]
-        if not J.shape[-1]:
-            return np.ones(J.shape[:-2])
-        values = np.linalg.svd(J, compute_uv=False)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(values[..., 0] / values[..., -1])
+        """Condition number of the passive Jacobian, with lengths in units of the size: the largest
+        one of the sets of loops that share joints."""
+        worst = np.ones(self.J.shape[:-2])
+        for block in self.mobility.closure.blocks(self.J):
+            values = np.linalg.svd(block, compute_uv=False)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                worst = np.maximum(worst, values[..., 0] / values[..., -1])
+        return worst
 
     @property
     def assembly_mode(self) -> Floats:
         """The sign of the passive Jacobian's determinant, 1 or -1, which changes only at
-        singularities."""
-        return np.asarray(np.linalg.slogdet(self.J[..., self.mobility.geometry.actuated :])[0])
+        singularities; for several sets of loops that share no joint, Σ 2ᵏ sign_k of the signs of
+        each."""
+        return self.mobility.closure.mode(self.J)
 
     @cached_property
     def T(self) -> Floats:

@@ -7,8 +7,9 @@ order is to failing.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -85,6 +86,11 @@ def parity(order: Pivots) -> float:
     return -1.0 if swaps % 2 else 1.0
 
 
+def code(signs: Iterable[Scalar]) -> Scalar:
+    """One number for several signs, each 1 or -1: Σ 2ᵏ sign_k, which differs if any sign does."""
+    return sum(x if k == 0 else 2.0**k * x for k, x in enumerate(signs))
+
+
 class Dense:
     """A solver over floats that uses the (pseudo-)inverse (…, n, m) of matrices; b is (…, m, j)."""
 
@@ -121,23 +127,37 @@ class _Columns(ABC):
 
 
 class Eliminated(_Columns):
-    """Gaussian elimination of a square matrix with given pivots."""
+    """Gaussian elimination of a square matrix with given pivots.
 
-    def __init__(self, A: Array, order: Pivots, scale: Array):
+    Args:
+        A: (n, n), block-diagonal except for the order of its rows and columns.
+        order: of the pivots.
+        scale: (n,) of the columns.
+        blocks: the columns of each block; None: A is one block.
+    """
+
+    def __init__(
+        self, A: Array, order: Pivots, scale: Array, blocks: Sequence[Sequence[int]] | None = None
+    ):
         super().__init__(scale)
         self.order = order
+        self.blocks = [[p for p in order if p[1] in each] for each in blocks or [range(len(A))]]
+        """The pivots of each block"""
         U = [list(row) for row in A * scale]
-        self.squares: Scalar = sum(x * x for row in U for x in row)
+        self.squares: list[Scalar] = [
+            sum(U[i][j] * U[i][j] for i, _ in sorted(each) for j in sorted(j for _, j in each))
+            for each in self.blocks
+        ]
+        """Σ a² of each block"""
         self.L: list[dict[int, Scalar]] = []
         self.inverses: list[Scalar] = []
-        self.orientation: Scalar = parity(order)
-        """The determinant's sign: the product of the pivots' signs and that of their order"""
+        signs: dict[int, Scalar] = {}
         rows, columns = {i for i, _ in order}, {j for _, j in order}
         for i, j in order:
             rows.discard(i)
             columns.discard(j)
             inverse = 1.0 / U[i][j]
-            self.orientation = self.orientation * sign(U[i][j])
+            signs[i] = sign(U[i][j])
             below = {}
             for r in sorted(rows):
                 if not is_zero(U[r][j]):
@@ -147,6 +167,11 @@ class Eliminated(_Columns):
             self.L.append(below)
             self.inverses.append(inverse)
         self.U = U
+        self.orientation: Scalar = code(
+            math.prod((signs[i] for i, _ in each), start=parity(each)) for each in self.blocks
+        )
+        """The signs of the blocks' determinants, see `code`: the product of the pivots' signs and
+        that of their order"""
 
     def _solved(self, b: Array) -> Array:
         y, x = list(b), [0.0] * len(b)
@@ -163,8 +188,13 @@ class Eliminated(_Columns):
 
     @property
     def spread(self) -> Scalar:
-        """Σ a² · Σ 1/pivot², large near a singularity or if the pivots are badly chosen."""
-        return self.squares * sum((x * x for x in self.inverses), 0.0)
+        """Σ a² · Σ 1/pivot², large near a singularity or if the pivots are badly chosen; the sum
+        over all blocks."""
+        inverses = dict(zip(self.order, self.inverses, strict=True))
+        pairs = zip(self.squares, self.blocks, strict=True)
+        return sum(
+            square * sum((inverses[p] * inverses[p] for p in each), 0.0) for square, each in pairs
+        )
 
 
 class Orthogonalised(_Columns):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from ...errors import ClosureError, DescriptionError, counted, listed
 from ...mechanism import Mechanism
-from ...scalar import Floats, Mask
-from .constraints import Row
+from ...scalar import Array, Floats, Mask
+from .constraints import LoopSet, Row
 from .corrections import Correction, Spin, advice, loose_motions, loose_spins, spins
-from .home_search import LEFT_OUT_TOLERANCE, WELDED, HomeSearch, apart, rank
-from .independent_rows import IndependentRows
+from .home_search import LEFT_OUT_TOLERANCE, WELDED, HomeSearch, rank
+from .independent_rows import IndependentRows, RowSet
 from .linear import chosen_rows, pivots, without_row
 from .loop_geometry import LoopGeometry
 from .near import Near
@@ -38,8 +38,11 @@ WEAK = 1e-2
 """The same as a fraction of the strongest one"""
 NEIGHBOURS = 6
 STRAY = 0.02
-"""rad, or fractions of the size: distance from home of the configurations whose ranks are compared
-with home's"""
+"""rad, or fractions of the size: distance from home of the configurations at which rows must be
+independent, too"""
+FAR_STRAY = 0.1
+"""rad, or fractions of the size: distance from home of other configurations whose ranks are
+compared with home's, as singular values grow slowly beside some singularities"""
 FAINT = 5 * STRAY
 """Joints that move less than this fraction of the fastest are not named: motions nearby differ by
 about STRAY"""
@@ -99,10 +102,46 @@ class Mobility:
         """q_r, q̇_r -> (…, rank, n_r)"""
         return self._compiled("jacobian_rate", len(self.q_home), rates=True)
 
+    def rows_at(self, q_r: Floats) -> IndependentRows:
+        """The independent rows over floats, with pivots that are chosen at q_r (n_r,)."""
+        rows, a = self.closure, self.geometry.actuated
+        order = pivots([self.jacobian(q_r)[:, a:] * rows.column_scale[a:]])
+        scales = rows.row_scale, rows.column_scale
+        return _RowsOverFloats(rows.geometry, rows.kept, *scales, order, self)
+
+    def of_part(self, part: RowSet) -> Mobility:
+        """The same for one of the closure's parts alone."""
+        whole, geometry = self.closure, self.geometry
+        mine = replace(geometry, constraints=geometry.constraints.restricted(part.loops))
+        kept = tuple(np.searchsorted(part.loops.rows, np.array(whole.kept)[part.rows]).tolist())
+        rows = IndependentRows(mine, kept, whole.row_scale[part.rows], whole.column_scale, ())
+        left_out = tuple(i for i in range(len(part.loops.rows)) if i not in kept)
+        return Mobility(
+            rows,
+            self.q_home,
+            self.miss[part.loops.rows],
+            self.degrees_of_freedom,
+            left_out,
+            self.row_scale[part.loops.rows],
+        )
+
     def _compiled(self, name: str, *width: int, rates: bool = False) -> Callable[..., Floats]:
         rows = self.closure
         shape, content = (len(rows.kept), *width), (rows.kept, rows.row_scale)
         return self.geometry.compiled(name, getattr(rows, name), shape, content, rates)
+
+
+@dataclass(frozen=True, eq=False)
+class _RowsOverFloats(IndependentRows):
+    """Independent rows whose functions have been generated."""
+
+    mobility: Mobility
+
+    def residual(self, q_r: Array) -> Array:
+        return self.mobility.residual(q_r)
+
+    def jacobian(self, q_r: Array) -> Array:
+        return self.mobility.jacobian(q_r)
 
 
 def given_home(geometry: LoopGeometry) -> Floats:
@@ -160,29 +199,36 @@ def explore(geometry: LoopGeometry) -> Mobility | Correction:
     search = searching(home)
     row_scale, column_scale = search.whole.row_scale, search.whole.column_scale
     generator = np.random.default_rng(0)
-    strays = [generator.uniform(-STRAY, STRAY, len(home)) for _ in range(NEIGHBOURS)]
+
+    def jacobians_within(stray: float) -> list[Floats]:
+        strays = [generator.uniform(-stray, stray, len(home)) for _ in range(NEIGHBOURS)]
+        beside = [search.from_near(home + column_scale * each, everything) for each in strays]
+        return [search.whole.jacobian(q) for q in beside if q is not None]
+
     # rows that are redundant at all closed configurations around home are left out
-    beside = [search.from_near(home + column_scale * stray, everything) for stray in strays]
-    places = [home, *(q for q in beside if q is not None)]
-    jacobians = [search.whole.jacobian(q) for q in places]
-    ranks = [rank(J) for J in jacobians]
-    n, most = len(home), max(ranks)
-    passive = [J[:, geometry.actuated :] for J in jacobians]
+    jacobians = [search.whole.jacobian(home), *jacobians_within(STRAY)]
+    farther = jacobians_within(FAR_STRAY)
+    n, a = len(home), geometry.actuated
+    parts = [
+        _Ranks.of(geometry, part, [*jacobians, *farther]) for part in geometry.constraints.parts
+    ]
+    most = sum(part.most for part in parts)
+    passive = [J[:, a:] for J in jacobians]
     size = size_of(rows, row_scale)
-    passive_ranks = [rank(J) for J in passive]
     _check_movable(geometry, most, jacobians)
-    _check_regular(geometry, passive_ranks, jacobians, ranks)
+    _check_regular(geometry, parts)
     loose: list[Spin] = []
-    if passive_ranks[0] < n - geometry.actuated:
-        alike = [J for J, r in zip(passive, passive_ranks, strict=True) if r == passive_ranks[0]]
-        motions = loose_motions(alike, passive_ranks[0])
+    passive_rank = sum(part.passive[0] for part in parts)
+    if passive_rank < n - a:
+        alike = [J for J in passive if rank(J) == passive_rank]
+        motions = loose_motions(alike, passive_rank)
         harmless, loose = spins(geometry, home, motions, column_scale, size)
         if harmless:
             return loose_spins(geometry, harmless, home)
-    if geometry.mechanism.actuated and geometry.actuated > n - most and not loose:
+    if geometry.mechanism.actuated and a > n - most and not loose:
         return _shared(geometry, home, jacobians, column_scale)
     _check_actuation(geometry, n - most, advice(loose, size))
-    kept = tuple(sorted(chosen_rows(passive, n - geometry.actuated)))
+    kept = tuple(sorted(chosen_rows(passive, n - a)))
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
     order = pivots([J[list(kept)] for J in passive])
     closure = IndependentRows(geometry, kept, row_scale[list(kept)], column_scale, order)
@@ -198,8 +244,9 @@ def _scales(geometry: LoopGeometry, J: Floats) -> tuple[Floats, Floats]:
     lengths = np.array([row.is_length for row in closure.rows], dtype=bool)
     size = _lever(J[np.ix_(lengths, turns)], 1.0)
     row_scale, column_scale = np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
-    for members, columns in apart(closure):
-        mine = lengths & np.isin(closure.owners, members)
+    for part in closure.parts:
+        mine, columns = np.zeros_like(lengths), part.columns
+        mine[part.rows] = lengths[part.rows]
         size_of_part = _lever(J[np.ix_(mine, columns[turns[columns]])], size)
         row_scale[mine], column_scale[columns[~turns[columns]]] = 1 / size_of_part, size_of_part
     return row_scale, column_scale
@@ -466,52 +513,79 @@ def _degrees(freedom: int) -> str:
     return f"{counted(freedom, 'degree')} of freedom"
 
 
-def _check_regular(
-    geometry: LoopGeometry, passive_ranks: list[int], jacobians: list[Floats], ranks: list[int]
-) -> None:
+@dataclass(frozen=True, eq=False)
+class _Ranks:
+    """The ranks of one set of loops at home, the first configuration, and at others around it."""
+
+    part: LoopSet
+    names: list[str]
+    """Of its passive joints"""
+    jacobians: list[Floats]
+    """(m, n) of its rows and joints, scaled, at each configuration"""
+    known: int
+    """The number of its actuated joints, the first columns"""
+    whole: list[int]
+    """The ranks of these"""
+    passive: list[int]
+    """The ranks of the columns of its passive joints"""
+
+    @classmethod
+    def of(cls, geometry: LoopGeometry, part: LoopSet, jacobians: list[Floats]) -> _Ranks:
+        a, columns = geometry.actuated, part.columns
+        names = [geometry.names[j] for j in columns if j >= a]
+        mine = [J[np.ix_(part.rows, columns)] for J in jacobians]
+        known = len(columns) - len(names)
+        passive = [rank(J[:, known:]) for J in mine]
+        return cls(part, names, mine, known, [rank(J) for J in mine], passive)
+
+    @property
+    def most(self) -> int:
+        """The number of independent constraints."""
+        return max(self.whole)
+
+    @property
+    def lacking(self) -> int:
+        """The number of passive motions that are undetermined at home, but determined nearby."""
+        return max(self.passive) - self.passive[0]
+
+    def undetermined(self) -> list[str]:
+        """The passive joints that move in these motions."""
+        if not self.lacking:
+            return []
+        here, beside = (
+            loose_motions([self.jacobians[k][:, self.known :]], self.passive[k])[0]
+            for k in (0, self.passive.index(max(self.passive)))
+        )
+        most = np.abs(here - beside @ (beside.T @ here)).max(axis=1)
+        return [name for name, x in zip(self.names, most, strict=True) if x > FAINT * most.max()]
+
+    def redundant_at_home(self) -> list[int]:
+        """The rows that are redundant at home, but not nearby."""
+        if self.whole[0] == self.most:
+            return []
+        beside = self.jacobians[self.whole.index(self.most)].copy()
+        # rows that are independent at home are also independent nearby
+        for i in sorted(chosen_rows(self.jacobians[:1], self.whole[0])):
+            without_row(beside, i)
+        chosen = sorted(chosen_rows([beside], self.most - self.whole[0]))
+        return [int(self.part.rows[i]) for i in chosen]
+
+
+def _check_regular(geometry: LoopGeometry, parts: list[_Ranks]) -> None:
     """Raise a ClosureError if home is singular, that is, if a motion is free there but not
     nearby."""
-    lacking = max(passive_ranks) - passive_ranks[0]
-    if not lacking and ranks[0] == max(ranks):
+    if all(not part.lacking and part.whole[0] == part.most for part in parts):
         return
-    n_passive = len(geometry.names) - geometry.actuated
-    rows = geometry.rows
-    here = _redundant_here_alone(jacobians, ranks)
-    said = f"; {listed(rows[i] for i in here)} redundant there, but not nearby" if here else ""
-    free = max(lacking, 1)
-    moving = _undetermined_here_alone(geometry, passive_ranks, jacobians) if lacking else ()
+    here = [i for part in parts for i in part.redundant_at_home()]
+    said = f"; {listed(geometry.rows[i] for i in here)} redundant there, but not nearby"
+    free = max(sum(part.lacking for part in parts), 1)
+    moving = [name for part in parts for name in part.undetermined()]
     of = f" of {listed(moving)}" if moving else ""
     raise ClosureError(
         f"home is singular: {counted(free, 'passive motion')}{of} "
-        f"{'are' if free != 1 else 'is'} undetermined there but determined nearby{said}; choose "
-        "another home",
+        f"{'are' if free != 1 else 'is'} undetermined there but determined "
+        f"nearby{said if here else ''}; choose another home",
         name="home",
-        value=passive_ranks[0],
-        expected=f"a passive Jacobian of rank {n_passive}",
+        value=sum(part.passive[0] for part in parts),
+        expected=f"a passive Jacobian of rank {len(geometry.names) - geometry.actuated}",
     )
-
-
-def _undetermined_here_alone(
-    geometry: LoopGeometry, passive_ranks: list[int], jacobians: list[Floats]
-) -> list[str]:
-    """The passive joints that move in the motions that are free at home, the first configuration,
-    but not nearby."""
-    here, beside = (
-        loose_motions([jacobians[k][:, geometry.actuated :]], passive_ranks[k])[0]
-        for k in (0, passive_ranks.index(max(passive_ranks)))
-    )
-    most = np.abs(here - beside @ (beside.T @ here)).max(axis=1)
-    names = geometry.names[geometry.actuated :]
-    return [name for name, x in zip(names, most, strict=True) if x > FAINT * most.max()]
-
-
-def _redundant_here_alone(jacobians: list[Floats], ranks: list[int]) -> tuple[int, ...]:
-    """The rows that are redundant at home, the first configuration, but not at those nearby."""
-    most = max(ranks)
-    if ranks[0] == most:
-        return ()
-    beside = jacobians[ranks.index(most)].copy()
-    # rows that are independent at home are also independent nearby
-    for i in sorted(chosen_rows(jacobians[:1], ranks[0])):
-        without_row(beside, i)
-    return tuple(sorted(chosen_rows([beside], most - ranks[0])))

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanism import Pose
 from ...scalar import Floats, rotation_about, rotation_vector
@@ -28,6 +29,7 @@ from .curvature import Curvature
 from .independent_rows import CONTRACTION
 from .mobility import Mobility
 
+Indices = NDArray[np.intp]
 BOUND = 0.1
 """rad, or fractions of the mechanism's size: the longest step without a certificate"""
 CHANGE = 0.5
@@ -189,26 +191,38 @@ def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float,
 
 
 class ReadingsPath(Path):
-    """The path of the other joints, by least squares, while the actuated and sensed ones move."""
+    """The path of other joints, by least squares, while the actuated and sensed ones move.
 
-    def __init__(self, mobility: Mobility, start: Floats, way: Floats):
-        k = len(way)
-        super().__init__(mobility.closure.column_scale[k:])
-        self.mobility, self._origin, self._way, self._k = mobility, start[:k], way, k
+    Args:
+        mobility: of the loops.
+        start: (n_r,) the configuration from which all joints move.
+        way: (k,) the displacement of the first ones.
+        unknown: the indices in q_r of those that are solved for.
+    """
+
+    def __init__(self, mobility: Mobility, start: Floats, way: Floats, unknown: Indices):
+        super().__init__(mobility.closure.column_scale[unknown])
+        self.mobility, self._start, self._unknown = mobility, start, unknown
+        self._way = np.zeros_like(start)
+        self._way[: len(way)] = way
 
     def whole(self, u: Floats, share: float) -> Floats:
         """q_r (n_r,)"""
-        return np.concatenate([self._origin + share * self._way, u])
+        q_r = self._start + share * self._way
+        q_r[self._unknown] = u
+        return q_r
 
     def error(self, u: Floats, share: float) -> Floats:
         return self.mobility.residual(self.whole(u, share))
 
     def jacobian(self, u: Floats, share: float) -> Floats:
-        return np.asarray(self.mobility.jacobian(self.whole(u, share))[:, self._k :] * self.scale)
+        J = self.mobility.jacobian(self.whole(u, share))
+        return np.asarray(J[:, self._unknown] * self.scale)
 
 
 class MotorPath(ReadingsPath):
-    """The path of the passive joints while the actuated ones move, with every step certified.
+    """The path of the passive joints of some loops while the actuated ones move, with every step
+    certified.
 
     The loops may be open by φ_0 at the start, due to inconsistent readings: at the fraction σ of
     the way ψ = φ - (1 - σ) φ_0 vanishes, so the loops are closed at the end.
@@ -230,8 +244,15 @@ class MotorPath(ReadingsPath):
 
     certified = True
 
-    def __init__(self, mobility: Mobility, curvature: Curvature, start: Floats, way: Floats):
-        super().__init__(mobility, start, way)
+    def __init__(
+        self,
+        mobility: Mobility,
+        curvature: Curvature,
+        start: Floats,
+        way: Floats,
+        unknown: Indices,
+    ):
+        super().__init__(mobility, start, way, unknown)
         self._curvature = curvature
         self._spread = abs(mobility.geometry.spread)
         self._open = mobility.residual(start)
@@ -244,24 +265,25 @@ class MotorPath(ReadingsPath):
         return -np.asarray(np.linalg.solve(self.jacobian(u, share), self.error(u, share)))
 
     def stride(self, u: Floats, share: float, step: float) -> Stride:
-        mobility, k, scale = self.mobility, self._k, self.scale
+        mobility, unknown, scale = self.mobility, self._unknown, self.scale
         q_r = self.whole(u, share)
         J = mobility.jacobian(q_r)
         try:
-            A = np.linalg.inv(J[:, k:] * scale)
+            A = np.linalg.inv(J[:, unknown] * scale)
         except np.linalg.LinAlgError:
             return Stride(0.0, u, 0.0)
         # the direction w of the whole way, and φ''[w]; both are linear in the step
-        w = np.concatenate([self._way, -scale * (A @ (J[:, :k] @ self._way + self._open))])
+        w = self._way.copy()
+        w[unknown] = -scale * (A @ (J @ self._way + self._open))
         J_rate = mobility.jacobian_rate(q_r, w)
-        turning = A @ (J_rate[:, k:] * scale)
+        turning = A @ (J_rate[:, unknown] * scale)
         bending = float(max(abs(A @ (J_rate @ w)), default=0.0)) / 2
         twist = float(np.linalg.norm(turning, np.inf))
         weights = abs(A) * mobility.closure.row_scale
         off = float(max(abs(A @ self.error(u, share)), default=0.0))
         levers = self._curvature.levers(q_r)
         along = self._spread @ abs(w)
-        across = self._spread[:, k:] @ scale
+        across = self._spread[:, unknown] @ scale
         ways = abs(w)
         step = min(step, LONGEST / max(*(ways / mobility.closure.column_scale), 1e-9))
 
@@ -276,10 +298,10 @@ class MotorPath(ReadingsPath):
             longest = self._curvature.longest(levers, box)
             bounds = self._curvature.bound(longest, r * across, 1)
             bounds = bounds + self._curvature.bound(longest, box, 2) / 2
-            more = weights @ self._rows(bounds)[:, k:] * scale
+            more = weights @ self._rows(bounds)[:, unknown] * scale
             kappa = step * twist + float(np.linalg.norm(more, np.inf))
             if kappa <= CONTRACTING and guess_error(step, r) + kappa * r <= r:
-                return Stride(step, u + step * w[k:], r)
+                return Stride(step, u + step * w[unknown], r)
             step *= float(np.clip(0.9 * CONTRACTING / kappa, *SHRINKING))
         return Stride(0.0, u, 0.0)  # a singularity is too near
 
@@ -326,5 +348,4 @@ class PosePath(Path):
         return self._orientation(after[0]) == self._mode and super().is_sound(before, after)
 
     def _orientation(self, q_r: Floats) -> float:
-        passive = self._mobility.jacobian(q_r)[:, self._mobility.geometry.actuated :]
-        return float(np.linalg.slogdet(passive)[0])
+        return float(self._mobility.closure.mode(self._mobility.jacobian(q_r)))
