@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...closure.geometry.free_platform import plane_of
 from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
 from ...mechanism import Mechanism
@@ -30,8 +31,8 @@ DERIVED, DERIVED_CLOSED = 6, 9
 """Largest number of joints, without and with loops, for which a page has equations: more take
 minutes"""
 LISTED = 21
-"""Largest number of joints of a spatial robot with loops for which a page has the equations as
-plain text, a list of intermediates"""
+"""Largest number of joints of a robot with loops for which a page has the equations as plain text,
+a list of intermediates, if it has a platform or moves in a plane: others take minutes"""
 LONGEST = 500_000
 """Largest number of characters of equations on a page"""
 MOST_MODES = 12
@@ -255,7 +256,11 @@ def _derivation(source: str, mechanism: Mechanism, *, most: int) -> str:
     whole = f"<p>The whole derivation: <code>{escape(command)}</code></p>"
     if joints <= min(most, DERIVED_CLOSED if mechanism.loops else DERIVED):
         inner = _typeset(mechanism, whole)
-    elif joints <= min(most, LISTED) and mechanism.loops:
+    elif (
+        joints <= min(most, LISTED)
+        and mechanism.loops
+        and (mechanism.platform or plane_of(mechanism)[1])
+    ):
         inner = _listed(mechanism, whole)
     else:
         inner = f"<p>The equations of {joints} joints are left out of this page.</p>{whole}"
