@@ -171,6 +171,20 @@ def test_check_compares_closed_chains_with_the_cut_tree():
     assert max(result["disagreement"].values()) < 1e-11
 
 
+def test_check_builds_no_kernels_for_batches_of_a_large_closed_chain(monkeypatch):
+    monkeypatch.setattr("robot_dynamics.app.agreement.LARGEST_COMPILED", 0)
+    call, shapes = rd.InverseDynamics.__call__, []
+
+    def counted(self, q, qd, qdd):
+        shapes.append(np.ndim(q))
+        return call(self, q, qd, qdd)
+
+    monkeypatch.setattr(rd.InverseDynamics, "__call__", counted)
+    result = report(str(CONFIG / "five_bar.yaml")).result
+    assert result["disagreement"]["newton_euler"] < 1e-11
+    assert set(shapes) == {1}
+
+
 @pytest.mark.parametrize("loops", [False, True])
 def test_check_looks_at_what_runs_and_at_every_joint_by_itself(monkeypatch, loops):
     """A wrong kernel is told, also where only a joint with small torques is wrong."""

@@ -267,6 +267,18 @@ def test_long_entries_of_frames_have_letters(name, first, monkeypatch):
     assert f"p^{{e}}_{{x{first - 1}}}" not in written
 
 
+def test_frames_of_robots_with_many_joints_have_letters_early(monkeypatch):
+    """Otherwise the closures of a leg of many joints in space have more terms than are computed."""
+    mechanism, found = rd.load(CONFIG / "five_bar.yaml"), []
+    for most in (9, 1):
+        monkeypatch.setattr(projections, "MANY", most)
+        monkeypatch.setattr(projections, "FRAME_OF_MANY", 1)
+        model = derive(mechanism)
+        assert_exact(listing(model, mechanism, reach=0.02)[1])
+        found.append(len(model.others["frames"]))
+    assert found[0] < found[1]
+
+
 @pytest.mark.parametrize(("seed", "sliding", "rotors"), [(1, 0, False), (2, None, True)])
 def test_planar_robots_in_any_plane_with_any_frames_are_exact(seed, sliding, rotors, tmp_path):
     robot = random_rrr(seed, carrier=seed, sliding=sliding, rotors=rotors)

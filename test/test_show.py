@@ -19,7 +19,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from browser import chromium, complaints, opened
+from closed_robots import load
 from robots import CONFIG, example_robots, python_functions
+from test_closure_loose import spatial_four_bar
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
@@ -307,6 +309,15 @@ def test_equations_are_on_the_page_or_how_to_have_them_is(derived_once, monkeypa
     text = derivation(large, most=21)
     assert "of 21 joints are left out" in text
     assert f"derive {large} --format html" in text
+
+
+def test_long_equations_in_space_without_a_platform_are_not_derived(monkeypatch, tmp_path):
+    robot = spatial_four_bar() | {"locked": {"spin": 0.7}}
+    del robot["home"]["spin"]
+    load(robot, tmp_path)
+    monkeypatch.setattr(facts, "DERIVED_CLOSED", 3)
+    monkeypatch.setattr(facts, "derive", None)
+    assert "of 4 joints are left out" in derivation(tmp_path / "rssr.yaml")
 
 
 def test_the_equations_of_a_delta_are_a_list_as_plain_text(derived_once, monkeypatch):

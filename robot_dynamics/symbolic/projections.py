@@ -24,7 +24,6 @@ import sympy
 
 from ..closure import ClosedChain
 from ..closure.geometry.constraints import Closure
-from ..closure.geometry.free_platform import plane_of
 from ..closure.geometry.linear import chosen_rows, pivots
 from ..scalar import Array, Floats, array, is_zero, rotation_x, rotation_y, rotation_z
 from .blocks import adjugate, blocks, determinant
@@ -47,9 +46,10 @@ LATER = 1e-3
 """Weight of joints that are used only if others do not suffice"""
 DETERMINANT = 24
 """Largest number of terms of a leg's determinant that is written out, not in the letters of J_q"""
-FRAME, FRAME_IN_SPACE = 24, 2
+FRAME, FRAME_OF_MANY = 24, 2
 """Largest number of terms of an entry of a link's frame that has no name; the second one is for
-robots in space without a free platform, whose loops run through many links"""
+robots without a free platform that have more than `MANY` joints, whose loops may be long"""
+MANY = 9
 
 
 class Projections:
@@ -81,8 +81,7 @@ class Projections:
         self.writer = Writer(self.ring, absolute(legs.tree, self.ring, tree))
         self.simplify = simplify
         self.platform = self._platform(planar)
-        in_space = not self.x and not plane_of(legs.mechanism)[1]
-        self._longest = FRAME_IN_SPACE if in_space else FRAME
+        self._longest = FRAME_OF_MANY if not self.x and self.n > MANY else FRAME
         self._noted: dict[frozenset[tuple[int, complex]], Polynomial] = {}
         self._q, self._qd = array(q), array(self.ring.letter("rate", x) for x in self.qd)
         self._close()
