@@ -30,11 +30,16 @@ def alone(tmp_path) -> list[ClosedChain]:
     return [ClosedChain(load(five_bar(seed), tmp_path)) for seed in (1, 2)]
 
 
-def test_the_condition_number_is_that_of_the_worse_set_of_loops(pair, alone):
+def test_the_condition_number_is_that_of_the_worse_set_of_loops(tmp_path):
+    robots = five_bar(3), five_bar(5)
+    pair, *alone = (ClosedChain(load(x, tmp_path)) for x in (beside(*robots), *robots))
     q = np.array([0.05, -0.04])
     found = pair.forward_kinematics(pair.q_home + np.concatenate([q, q]))
     each = [float(x.forward_kinematics(x.q_home + q).condition) for x in alone]
     assert float(found.condition) == pytest.approx(max(each))
+    # the largest singular value of one and the smallest of the other say nothing
+    whole = found.J[:, 4:] * pair.closer.scale[4:]
+    assert np.linalg.cond(whole) > 1.05 * max(each)
 
 
 def test_two_legs_that_change_their_modes_together_are_in_another_mode(pair, alone, tmp_path):
