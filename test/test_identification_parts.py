@@ -23,7 +23,7 @@ from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.app.shared_options import factors, pairs
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import friction_laws as laws
-from robot_dynamics.identification import identified
+from robot_dynamics.identification import identified, preparation
 from robot_dynamics.identification.band import Band, Spread, needed
 from robot_dynamics.identification.bodies import (
     BASIS,
@@ -582,6 +582,32 @@ def test_a_recording_is_split_in_time():
     assert first.stretches[-1].time[-1] < last.stretches[0].time[0]
     total = sum(len(each) for part in (first, last) for each in part.stretches)
     assert total == sum(map(len, prepared.stretches))
+
+
+def test_a_long_recording_is_split_and_thinned(monkeypatch):
+    truth = changed(rd.load(ARM), seed=3)
+    log = recording(truth, 60.0, 200.0)
+    whole = prepare(log, "abc", 20.0)
+    monkeypatch.setattr(preparation, "AT_ONCE", 5000)
+    parts = prepare(log, "abc", 20.0)
+    assert [len(each.smoothing.qd) for each in parts.stretches] == [4000, 4000, 4000]
+    monkeypatch.setattr(preparation, "KEPT", 1500)
+    thin = prepare(log, "abc", 20.0)
+    assert 1400 < sum(map(len, thin.stretches)) <= 1500
+    # nothing but the filter's transients is lost, and what is kept is evenly spread
+    at = np.concatenate([each.time for each in thin.stretches])
+    assert at[0] < 0.2
+    assert at[-1] > 59.8
+    assert np.diff(at).max() < 0.2
+    (samples,) = whole.stretches
+    for each in thin.stretches:
+        k = np.searchsorted(samples.time, each.time - 1e-6)
+        inner = (each.time > each.time[0] + 1) & (each.time < each.time[-1] - 1)
+        for field in ("time", "q", "qd", "qdd", "tau", "friction"):
+            got, expected = (getattr(of, field) for of in (each, samples))
+            np.testing.assert_allclose(got[inner], expected[k][inner], rtol=1e-6, atol=1e-6)
+    sparse = sum(len(each) for each in prepare(log, "abc", None).stretches)
+    assert 1400 < sparse <= 1500
 
 
 def test_filtering_keeps_the_motion_and_takes_the_noise():

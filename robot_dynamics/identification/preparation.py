@@ -46,6 +46,12 @@ SHORTEST = 1.0
 """s of motion; shorter stretches are left out"""
 MOST, LONGEST = 240_000, 240.0
 """Number of samples, and duration in s, of motion; the larger one is enough to choose a cut-off"""
+AT_ONCE = 600_000
+"""Largest number of samples of a stretch: ten minutes at 1 kHz. Longer ones are split, which costs
+a filter's transients, as their intermediate results would fill the memory"""
+KEPT = 240_000
+"""About the largest number of samples of a recording that are kept for the fit, evenly spread over
+it"""
 EXCERPT = 20.0
 """s: length of the parts of a long recording from which the cut-off is chosen"""
 RESTING = 0.02
@@ -391,8 +397,9 @@ class Even:
             cutoff = None
         notes = list(self.notes)
         stretches, too_short = [], 0.0
+        sparse = sum(map(len, self.pieces)) // KEPT
         for each in self.pieces:
-            samples = filtered(each, cutoff, self.turns)
+            samples = filtered(each, cutoff, self.turns, sparse=sparse)
             if len(samples) * samples.period < SHORTEST:
                 too_short += each.duration
                 continue
@@ -432,6 +439,7 @@ def even(
     stream, measured = _with_efforts(stream, source, notes)
     _check_source(stream, source)
     pieces = sorted(even_stretches(stream, notes, turns), key=lambda piece: piece.time[0])
+    pieces = [part for piece in pieces for part in piece.parts(AT_ONCE)]
     if not pieces:
         raise _unusable(source, "no stretch of usable samples", notes)
     rate = 1.0 / float(np.median(np.diff(max(pieces, key=len).time)))
@@ -750,6 +758,7 @@ def filtered(
     cutoff: float | None,
     turns: tuple[bool, ...],
     kept: NDArray[np.intp] | None = None,
+    sparse: int = 1,
 ) -> Samples:
     """Filter one stretch.
 
@@ -759,6 +768,7 @@ def filtered(
         turns: whether each joint turns; the others slide.
         kept: indices of the samples to keep; None: decimate to the filter's bandwidth, without the
             ends that its transients affect.
+        sparse: keep at most every `sparse`-th sample unless `kept` is given.
     """
     time, q, qd, tau = stream.time, stream.position, stream.velocity, stream.effort
     period = float(time[1] - time[0])
@@ -779,7 +789,8 @@ def filtered(
         tau[missing] = np.nan
         smoothing = replace(smooth, qd=qd, qdd=differences(qd, period))
         usable = _eroded(usable, spoiled)
-        step = max(1, int(1.0 / (THINNING * cutoff * period)))
+        step = int(1.0 / (THINNING * cutoff * period))
+    step = max(1, step, sparse)
     qdd = differences(qd, period) if smoothing is None else smoothing.qdd
     chosen = slice(spoiled, len(time) - spoiled, step) if kept is None else kept
     if smoothing is not None:

@@ -48,17 +48,18 @@ class PreparedCache:
         path = self._file(key)
         if path is None or path.exists():
             return
-        content = pickle.dumps(recording)
         unfinished = path.with_suffix(f".{os.getpid()}")
         try:
+            with unfinished.open("wb") as file:
+                pickle.dump(recording, file)  # in memory it would be there twice
             with os.scandir(self._path) as files:
                 taken = sum(each.stat().st_size for each in files)
-            if taken + len(content) <= self._room:
+            if taken <= self._room:
                 # another process sees the whole file or none
-                unfinished.write_bytes(content)
                 unfinished.replace(path)
         except OSError:  # the disk is full, or another process has just moved a file
-            unfinished.unlink(missing_ok=True)
+            pass
+        unfinished.unlink(missing_ok=True)
 
     def get(self, key: Key) -> Any:
         """The recording under this key, or None."""
@@ -66,7 +67,8 @@ class PreparedCache:
         if path is None:
             return None
         try:
-            return pickle.loads(path.read_bytes())  # noqa: S301  what `put` wrote
+            with path.open("rb") as file:
+                return pickle.load(file)  # noqa: S301  what `put` wrote
         except FileNotFoundError:
             return None
 

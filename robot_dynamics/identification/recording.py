@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -70,6 +71,11 @@ class Stream:
             velocity=self.velocity[chosen],
             effort=self.effort[chosen],
         )
+
+    def parts(self, most: int) -> list[Stream]:
+        """The stream in as few parts of equal length as have at most this many messages each."""
+        edges = np.linspace(0, len(self), -(-len(self) // most) + 1).astype(int)
+        return [self.rows(slice(a, b)) for a, b in itertools.pairwise(edges.tolist())]
 
 
 @dataclass(frozen=True, eq=False)
