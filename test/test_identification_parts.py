@@ -23,7 +23,7 @@ from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.app.shared_options import factors, pairs
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import friction_laws as laws
-from robot_dynamics.identification import identified, preparation
+from robot_dynamics.identification import identified, normal_equations, preparation
 from robot_dynamics.identification.band import Band, Spread, needed
 from robot_dynamics.identification.bodies import (
     BASIS,
@@ -60,7 +60,7 @@ from robot_dynamics.identification.preparation import (
     prepare,
 )
 from robot_dynamics.identification.quality import MISSED, far_off, large, lost, other_unit
-from robot_dynamics.identification.recording import Recording, Stream
+from robot_dynamics.identification.recording import Recording, Stream, thinned
 from robot_dynamics.identification.selection import HUMP, Drive, _Scored, _without_bodies, nothing
 from robot_dynamics.identification.solve import Prior, inverted, minimise
 from robot_dynamics.identification.torque_errors import Errors, SquaredErrors
@@ -608,6 +608,29 @@ def test_a_long_recording_is_split_and_thinned(monkeypatch):
             np.testing.assert_allclose(got[inner], expected[k][inner], rtol=1e-6, atol=1e-6)
     sparse = sum(len(each) for each in prepare(log, "abc", None).stretches)
     assert 1400 < sparse <= 1500
+
+
+def test_what_is_thinned_shows_every_state_of_a_periodic_motion():
+    for count, most, total in ((60_000, 600, None), (9_999, 600, None), (7, 3, 70), (5, 9, None)):
+        some = thinned(count, most, total)
+        assert len(some) <= most
+        assert (np.diff(some) > 0).all()
+        step = -(-(total or count) // most)
+        assert (some // step).tolist() == [*range(-(-count // step))]
+        assert some.max(initial=0) < count
+    assert thinned(0, 5).tolist() == []
+    # one sample of each period
+    assert len(set((thinned(60_000, 600) % 100).tolist())) == 100
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_motion_may_repeat_itself_for_long(seed, monkeypatch):
+    """The samples from which the weights are determined are a tenth of its period apart."""
+    monkeypatch.setattr(normal_equations, "ENOUGH", 600)
+    truth = changed(rd.load(SIX_AXIS), seed=seed)
+    log = recording(truth, 600.0, 100.0, noise=0.02, seed=seed)
+    found = reduce(Unknowns.of(rd.load(SIX_AXIS)), prepare(log, truth.joint_names, None))
+    assert found.independent == pytest.approx(54_000, rel=0.1)
 
 
 def test_filtering_keeps_the_motion_and_takes_the_noise():

@@ -120,8 +120,9 @@ def needed(spread: Spread, unknowns: Columns, missed: Iterable[tuple[Samples, Fl
     stretches, n = list(missed), len(unknowns.joints)
     few, usable = [np.zeros((0, n))], [np.zeros((0, n), bool)]
     variance = [np.zeros((0, n))]
-    some = thinned(sum(len(samples) for samples, _ in stretches), ENOUGH)
+    total = sum(len(samples) for samples, _ in stretches)
     for samples, residual in stretches:
+        some = thinned(len(samples), ENOUGH, total)
         part = samples.rows(some).sharp
         few.append(residual[some])
         usable.append(part.usable)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, approached, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
-from .recording import Floats
+from .recording import Floats, thinned
 from .torque_errors import relative
 from .unknowns import Columns
 
@@ -37,8 +37,8 @@ FOLDS = 6
 """Parts of the time for cross-validation"""
 BLOCKS = 24
 """Parts of the time from which the significance of differences is estimated"""
-INSTANTS = 2400
-"""Number of samples at which torques are compared: a hundred per block"""
+INSTANTS = 3600
+"""Largest number of samples at which torques are compared: 150 per block"""
 LEFT = 0.5
 """Fraction of the samples that a candidate's transients must leave"""
 ENDS = 0.5
@@ -292,9 +292,9 @@ class CrossValidation:
 
 def _instants(raw: Even) -> list[NDArray[np.intp]]:
     """By piece, the indices of the samples that are used."""
-    step = max(1, sum(map(len, raw.pieces)) // INSTANTS)
-    ends = round(ENDS * raw.rate)
-    return [np.arange(ends, len(each) - ends, step) for each in raw.pieces]
+    total, ends = sum(map(len, raw.pieces)), round(ENDS * raw.rate)
+    inner = (max(0, len(each) - 2 * ends) for each in raw.pieces)
+    return [ends + thinned(count, INSTANTS, total) for count in inner]
 
 
 def _parts(count: int, parts: int) -> list[tuple[int, int]]:

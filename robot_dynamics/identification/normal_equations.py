@@ -434,8 +434,8 @@ def _weighting(unknowns: Columns, prepared: Prepared) -> _Weighting:
     which a spring fitted to the first halves of the stretches reduces the residuals in the second
     halves by more than `PULLED`.
     """
-    some = thinned(sum(map(len, prepared.stretches)), ENOUGH)
-    thin = [each.rows(some) for each in prepared.stretches]
+    total = sum(map(len, prepared.stretches))
+    thin = [each.rows(thinned(len(each), ENOUGH, total)) for each in prepared.stretches]
     rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
     first = np.concatenate([np.arange(len(each)) < len(each) / 2 for each in thin])[:, None]

@@ -23,9 +23,25 @@ def runs(true: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.flatnonzero(np.diff(np.r_[False, true, False])).reshape(-1, 2)
 
 
-def thinned(count: int, most: int) -> slice:
-    """What to take of `count` samples, evenly, so that at most `most` are left."""
-    return slice(None, None, max(1, -(-count // most)))
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+"""Its multiples, modulo 1, never come close to a repetition"""
+
+
+def thinned(count: int, most: int, total: int | None = None) -> NDArray[np.intp]:
+    """Which of `count` samples to take so that of all together at most `most` are left.
+
+    They are one of each `step` successive samples, at distances that never repeat: at even
+    distances, a motion whose period is a multiple of `step` would show a few of its states only.
+
+    Args:
+        count: number of samples.
+        most: number of samples that are left, at most.
+        total: number of all samples, if these are only some of them.
+    """
+    step = max(1, -(-(count if total is None else total) // most))
+    begin = np.arange(0, count, step)
+    within = np.arange(len(begin)) * GOLDEN % 1.0
+    return begin + (within * np.minimum(step, count - begin)).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
