@@ -117,6 +117,8 @@ class _Body:
         self._at = start + k * stride
         if self._at > len(self._data) or (k > 1 and stride % 8):
             raise ValueError("not complete, or not at equal distances")
+        if not numbers:  # then there might be many more joints and points than bytes
+            raise ValueError("no numbers")
 
         def column(at: int, kind: str, width: int) -> NDArray[Any]:
             size = np.dtype(kind).itemsize
