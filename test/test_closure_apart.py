@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from closed_robots import beside, load, random_five_bar, random_rrr
 
+import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
 from robot_dynamics.closure.dynamics import continuation
 from robot_dynamics.closure.geometry.assembly import assembly_modes
-from robot_dynamics.errors import ClosureError
+from robot_dynamics.errors import ClosureError, ClosureWarning
 
 EQUAL = 1e-9
 """rad: two closures of the same state"""
@@ -117,3 +118,11 @@ def test_a_state_on_the_way_to_a_refused_one_is_closed_at_once(share, tmp_path):
     found = chain.forward_kinematics(q)
     chain.reset()
     assert np.max(np.abs(found.q_r - chain.forward_kinematics(q).q_r)) < EQUAL
+
+
+def test_states_of_a_batch_do_not_continue_the_paths_of_earlier_ones():
+    """Otherwise the second of two equal rows might be closed, the first one not."""
+    dynamics = rd.InverseDynamics(rd.load("config/five_bar.yaml"))
+    q = np.tile([0.723721, 2.45773], (2, 1))  # close to a singularity on the way
+    with pytest.warns(ClosureWarning, match="2 of 2 states"):
+        assert np.isnan(dynamics(q, 0 * q, 0 * q)).all()

@@ -220,7 +220,8 @@ class Continuation:
             if not np.isfinite(q).all():
                 return self._configuration(memory), np.asarray(False), np.asarray(0.0)
             most = MOST_STEPS if self._k == self._a else MOST_STEPS_OF_READINGS
-            memory, doubt = self._reached(q, memory, origin, most)
+            start = self._nearest(q, memory)
+            memory, doubt = self._reached(q, memory, origin, most, start)
             self._keep(memory, origin)
             return self._configuration(memory), _VALID, np.asarray(doubt)
         valid = np.asarray(np.isfinite(q).all(axis=-1))
@@ -233,7 +234,7 @@ class Continuation:
                 before = self._memory_at(q_r[place - 1], origin)
             try:
                 before, nearness[place] = self._reached(
-                    flat[place], before, origin, MOST_STEPS_OF_A_ROW
+                    flat[place], before, origin, MOST_STEPS_OF_A_ROW, before
                 )
                 q_r[place], done[place] = self._configuration(before), True
             except ClosureError as failure:
@@ -356,12 +357,11 @@ class Continuation:
         return q_r, sound, nearness
 
     def _reached(
-        self, q: Floats, memory: Floats, origin: Floats, most: int
+        self, q: Floats, memory: Floats, origin: Floats, most: int, start: Floats
     ) -> tuple[Floats, float]:
-        """(memory at q, how near it may be to a singularity), reached in a bounded number of
-        steps."""
+        """(memory at q, how near it may be to a singularity), reached in a bounded number of steps
+        from `start`, the memory of the last state or one on a path from it."""
         unfinished: list[Floats] = []
-        start = self._nearest(q, memory)
         try:
             return self._reached_directly(q, start, origin, most, unfinished.append)
         except ClosureError:
