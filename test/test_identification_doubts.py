@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from uncompiled import InverseDynamics
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import DescriptionError, RecordingError
-from robot_dynamics.identification import Recording, Stream, identify
+from robot_dynamics.identification import Recording, Stream, doubts, identify
 from robot_dynamics.identification.doubts import (
     OPPOSITE,
     SILENT,
@@ -53,6 +54,20 @@ def true_errors(truth: Mechanism, found: Mechanism) -> np.ndarray:
     right = InverseDynamics(truth)(q, qd, qdd)
     miss = InverseDynamics(found)(q, qd, qdd) - right
     return np.sqrt((miss**2).mean(axis=0) / (right**2).mean(axis=0))
+
+
+def test_factors_need_not_be_tried_all_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    A, H = (X @ X.T for X in rng.normal(size=(2, 12, 20)))
+    moment, x = rng.normal(size=(2, 12))
+    joint = SimpleNamespace(own=[np.arange(8, 12)], gram=[A], moment=[moment], square=np.ones(1))
+    left = doubts._RelativeError(joint, 0, x, H)
+    together = left(doubts.FACTORS)
+    monkeypatch.setattr(doubts, "AT_ONCE", 3 * 8**2)
+    assert np.ptp(together) > 0
+    assert left(doubts.FACTORS) == pytest.approx(together, rel=1e-12)
+    monkeypatch.setattr(doubts, "AT_ONCE", 1)
+    assert left(doubts.FACTORS) == pytest.approx(together, rel=1e-12)
 
 
 @pytest.mark.parametrize("joint", range(6))

@@ -59,6 +59,8 @@ BLIND = 0.9
 """Fraction of the RMS effort; negated efforts that leave a larger error explain nothing"""
 FACTORS = np.logspace(-7, 7, 57)
 """Magnitudes of the factors that are tried, with either sign"""
+AT_ONCE = 1 << 20
+"""Numbers in the matrices of the factors that are tried together, few enough for the cache"""
 LARGEST = 1e4
 """Units in use differ by a smaller factor; a larger one, or none at all, must be clearer"""
 TWICE = 2.0
@@ -554,6 +556,8 @@ class _RelativeError:
         """The active sets: which of joint j's own parameters are not 0"""
 
     def __call__(self, factors: Floats) -> Floats:
+        if len(factors) * self.A.size > AT_ONCE and len(factors) > 1:
+            return np.concatenate([self(each) for each in np.array_split(factors, 2)])
         k = np.asarray(factors, dtype=float)[:, None]
         # eliminate the shared parameters: (H + k² A) x = H x₀ + k a - k B f
         M = self.H + (k**2)[..., None] * self.A
