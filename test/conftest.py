@@ -45,10 +45,10 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 
 @pytest.hookimpl(hookwrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, Any, None]:
-    """Two more than without this hook: tests of nodes wait for messages more than they compute."""
+    """Four more than without this hook: tests of nodes wait for messages more than they compute."""
     outcome = yield
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ:
-        outcome.force_result(outcome.get_result() + 2)
+        outcome.force_result(outcome.get_result() + 4)
 
 
 LONGEST = (

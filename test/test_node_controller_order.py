@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from node_process import ROOT, Partner, domain_of_ones_own
 from rcl_interfaces.srv import GetParameters
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
@@ -89,6 +91,20 @@ def listener(
     finally:
         partner._executor.remove_node(node)
         node.destroy_node()
+
+
+@contextmanager
+def answering(node: Node) -> Iterator[None]:
+    """It answers at once, whatever the test is doing."""
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    thread = Thread(target=executor.spin)
+    thread.start()
+    try:
+        yield
+    finally:
+        executor.shutdown()
+        thread.join()
 
 
 def ask(partner: Partner) -> None:
@@ -430,11 +446,43 @@ def test_one_that_appears_after_a_request_is_asked_at_once(
         each.destroy_node()
 
 
+def test_one_of_that_name_that_answers_late_is_heard_all_the_same(partner, monkeypatch):
+    """The first one is served meanwhile: the other may be the remains of a killed process."""
+    monkeypatch.setattr(controller_order, "PATIENCE", math.inf)
+    monkeypatch.setattr(controller_order, "AGAIN", math.inf)  # it is not asked a second time
+    asks = rclpy.create_node("asks", namespace="arm", context=partner.node.context)
+    order = ControllerOrder(asks, TOPIC)
+    order.set_outputs(RIGHT)
+    partner._executor.add_node(asks)
+
+    def watch(problem: str) -> None:
+        partner.until(
+            lambda: order.problem[: len(problem) or None] == problem,
+            problem or "no problem",
+            meanwhile=lambda: order.watch(Subscribers(asks.count_subscribers(TOPIC), 1)),
+        )
+
+    with (
+        listener(partner, "effort_controller", RIGHT),
+        listener(partner, "effort_controller", WRONG, answers=False) as other,
+    ):
+        partner.until(lambda: asks.count_subscribers(TOPIC) == 2, "both")
+        watch("waiting for the joints of /arm/effort_controller")
+        watch("")
+        partner._executor.add_node(other)
+        watch("several nodes are named /arm/effort_controller")
+    partner._executor.remove_node(asks)
+    asks.destroy_node()
+
+
 def test_of_two_of_one_name_both_are_heard(partner):
     """The torques reach both. The first one does not keep those of a motion."""
-    with listener(partner, "effort_controller", RIGHT) as node:
+    with listener(partner, "effort_controller", RIGHT, answers=False) as node, answering(node):
         served(partner, node)
-        with listener(partner, "effort_controller", WRONG) as other:
+        with (
+            listener(partner, "effort_controller", WRONG, answers=False) as other,
+            answering(other),
+        ):
             told(
                 partner,
                 "several nodes are named /arm/effort_controller, and their joints differ: ",

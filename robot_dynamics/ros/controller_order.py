@@ -23,8 +23,8 @@ PATIENCE = 5.0
 """s after which an unanswered request is repeated, and a node without a parameter service is
 assumed to have no parameters"""
 NAMESAKE = 0.5
-"""s to wait for the responses of further controllers of the same name, which may be the remains of
-a killed process"""
+"""s for which torques wait for the responses of further controllers of the same name, which may be
+the remains of a killed process"""
 RESPONSES = QoSProfile(depth=100)
 """QoS of requests: more than all responses that can arrive between two looks"""
 INTRODUCTION = 2.0
@@ -224,18 +224,20 @@ class ControllerOrder:
         count = min(map(len, self._answers.values()))
         if count and self._first_told is None:
             self._first_told = now
-        is_told = self._first_told is not None and (
-            count >= len(self._of) or now - self._first_told >= NAMESAKE
-        )
+        complete = count >= len(self._of)
+        is_told = self._first_told is not None and (complete or now - self._first_told >= NAMESAKE)
         if is_told:
             self._questions = 0
             self._told = self._of & self._theirs
             self._told_values = {name: found[0] for name, found in self._answers.items()}
             self._disagreement = _disagreement(self.controller, self._answers)
             self._judge()
-            self._next = now + (LOOK if self._verdict else AGAIN)
-        elif self._first_told is not None or now - self._asked <= PATIENCE:
+        # a namesake that is late is still heard while the others are served
+        since = self._asked if self._first_told is None else self._first_told
+        if not (is_told and (complete or self._verdict)) and now - since <= PATIENCE:
             return
+        if is_told:
+            self._next = now + (LOOK if self._verdict else AGAIN)
         self._withdraw()
         self._judge()
 

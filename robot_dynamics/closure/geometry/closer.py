@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from ...scalar import Floats, shortest_turn
 from .corrections import Correction
 from .curvature import Curvature
 from .home_search import LEFT_OUT_TOLERANCE
-from .independent_rows import RowSet
 from .kinematic_state import KinematicState
 from .loop_geometry import LoopGeometry
 from .mobility import Mobility, explore
@@ -65,13 +63,12 @@ class Closer:
         )
         """(n_r,): the joints for which an additional whole turn makes no difference"""
         self.home = self.state(self.mobility.q_home)
-
-    @cached_property
-    def _parts(self) -> list[tuple[RowSet, Mobility, Curvature]]:
-        """The sets of loops that share no joints: the paths of each are followed separately."""
         parts = self.mobility.closure.parts
         each = [self.mobility if len(parts) == 1 else self.mobility.of_part(x) for x in parts]
-        return [(x, its, Curvature(its.geometry)) for x, its in zip(parts, each, strict=True)]
+        self._parts = [
+            (x, its, Curvature(its.geometry)) for x, its in zip(parts, each, strict=True)
+        ]
+        """The sets of loops that share no joints, the paths of which are followed separately"""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # generated code is not pickled but generated again
