@@ -105,9 +105,9 @@ def test_joints_that_rest_without_friction_have_no_step_there(arm, truth, tmp_pa
 def test_friction_without_a_step_is_found_in_motion_without_a_rest(arm, truth):
     """The smoothed model misses less of a motion that it has not seen."""
     robot = smooth(truth, 0.015)
-    found = identify(arm, recording(robot, 30.0, noise=0.002))
+    found = identify(arm, recording(robot, 120.0, noise=0.002))  # in 30 s it depends on the noise
     smoothed = np.array([name in found.fit.smoothing for name in arm.joint_names])
-    assert smoothed.sum() >= 2  # a joint whose torque is mostly its weight has little to tell
+    assert smoothed.sum() >= 3  # a joint whose torque is mostly its weight has little to tell
     for rate in found.fit.smoothing.values():
         assert 0.003 < rate < 0.04
     _, *states = motion(6, 20.0, RATE, seed=5)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Thread
@@ -446,33 +446,51 @@ def test_one_that_appears_after_a_request_is_asked_at_once(
         each.destroy_node()
 
 
-def test_one_of_that_name_that_answers_late_is_heard_all_the_same(partner, monkeypatch):
-    """The first one is served meanwhile: the other may be the remains of a killed process."""
+@pytest.fixture
+def watch(partner, monkeypatch) -> Iterator[Callable[[str], None]]:
+    """It looks at the controllers until the problem begins like this. Each request would wait
+    forever, and whoever matches is not asked a second time."""
     monkeypatch.setattr(controller_order, "PATIENCE", math.inf)
-    monkeypatch.setattr(controller_order, "AGAIN", math.inf)  # it is not asked a second time
+    monkeypatch.setattr(controller_order, "AGAIN", math.inf)
     asks = rclpy.create_node("asks", namespace="arm", context=partner.node.context)
     order = ControllerOrder(asks, TOPIC)
     order.set_outputs(RIGHT)
     partner._executor.add_node(asks)
 
-    def watch(problem: str) -> None:
+    def until(problem: str) -> None:
         partner.until(
             lambda: order.problem[: len(problem) or None] == problem,
             problem or "no problem",
             meanwhile=lambda: order.watch(Subscribers(asks.count_subscribers(TOPIC), 1)),
         )
 
+    yield until
+    partner._executor.remove_node(asks)
+    asks.destroy_node()
+
+
+def test_one_of_that_name_that_answers_late_is_heard_all_the_same(partner, watch):
+    """The first one is served meanwhile: the other may be the remains of a killed process."""
     with (
         listener(partner, "effort_controller", RIGHT),
         listener(partner, "effort_controller", WRONG, answers=False) as other,
     ):
-        partner.until(lambda: asks.count_subscribers(TOPIC) == 2, "both")
+        partner.until(lambda: partner.node.count_subscribers(TOPIC) == 2, "both")
         watch("waiting for the joints of /arm/effort_controller")
         watch("")
         partner._executor.add_node(other)
         watch("several nodes are named /arm/effort_controller")
-    partner._executor.remove_node(asks)
-    asks.destroy_node()
+
+
+def test_one_that_does_not_match_is_asked_again_whatever_another_does_not_answer(partner, watch):
+    with (
+        listener(partner, "effort_controller", WRONG) as node,
+        listener(partner, "effort_controller", RIGHT, answers=False),
+    ):
+        partner.until(lambda: partner.node.count_subscribers(TOPIC) == 2, "both")
+        watch("/arm/effort_controller has a different order")
+        node.set_parameters([Parameter("joints", value=RIGHT)])
+        watch("")
 
 
 def test_of_two_of_one_name_both_are_heard(partner):
