@@ -387,11 +387,16 @@ FLOATING = """<robot name="boat"><link name="world"/>
   <inertia ixx="1" iyy="2" izz="3" ixy="0" ixz="0" iyz="0"/></inertial></link>%s</robot>"""
 QUAY = """<joint name="lock" type="revolute"><parent link="world"/><child link="gate"/>
   <limit lower="-1" upper="1" effort="1" velocity="1"/></joint><link name="gate"/>"""
+GEAR = """<transmission name="gear"><type>transmission_interface/SimpleTransmission</type>
+  <joint name="crane"/><actuator name="winch"><mechanicalReduction>30</mechanicalReduction>
+  </actuator></transmission>"""
 
 
 def test_a_floating_base_that_is_moved_is_no_joint_of_the_robots(tmp_path):
-    (tmp_path / "boat.urdf").write_text(FLOATING % "")
-    (tmp_path / "boat.yaml").write_text("urdf: boat.urdf\nbase_motion: sea\n")
+    (tmp_path / "boat.urdf").write_text(FLOATING % GEAR)
+    motor = "urdf: boat.urdf\nrotors: {crane: {inertia: {izz: 0.01}}}\n"
+    (tmp_path / "boat.yaml").write_text(motor + "base_motion: sea\n")
+    (tmp_path / "whole.yaml").write_text(motor)
     mechanism = rd.load(tmp_path / "boat.yaml")
     assert mechanism.joint_names == ("crane",)
     assert (mechanism.base, mechanism.base_motion) == ("hull", "sea")
@@ -399,7 +404,7 @@ def test_a_floating_base_that_is_moved_is_no_joint_of_the_robots(tmp_path):
         again = rd.load(urdf(mechanism))
     assert again.base_motion is None
     dynamics = rd.InverseDynamics(mechanism, backend="python")
-    whole = rd.InverseDynamics(rd.load(tmp_path / "boat.urdf"), backend="python")
+    whole = rd.InverseDynamics(rd.load(tmp_path / "whole.yaml"), backend="python")
     roll, q, qd, qdd = 0.3, 0.2, 0.5, -0.7
     R = Rotation.from_euler("x", roll).as_matrix()
     # rolling at 0.4 rad/s and 0.1 rad/s², heaving at 0.6 m/s²

@@ -95,13 +95,16 @@ def test_robots_that_people_have_are_not_suspected():
 
 
 def test_joints_in_one_place_need_no_body_between_them_and_others_do(checked):
-    """A wrist's links may weigh nothing; one that reaches somewhere may not."""
+    """A wrist's links may weigh nothing; one that reaches somewhere needs a body or a motor."""
     wrist = {"name": "w", "joint": {"name": "q3", "type": "revolute"}}
+    long = wrist | {"a": 0.1}
+    driven = long | {"rotor": {"gear_ratio": 50.0, "inertia": {"izz": 1e-5}}}
     hand = {"name": "h", "joint": {"name": "q4", "type": "revolute"}, "mass": 0.1}
     back = hand | {"origin": {"xyz": [-0.1, 0, 0]}}
-    for reach, last, sound in ((0.0, hand, True), (0.1, hand, False), (0.1, back, True)):
+    cases = ((wrist, hand, True), (long, hand, False), (long, back, True), (driven, hand, True))
+    for link, last, sound in cases:
         content = arm()
-        content["links"] += [wrist | {"a": reach}, last]
+        content["links"] += [link, last]
         _, found = checked(content, "--json")
         assert found["sound"] == sound, found["warnings"]
 

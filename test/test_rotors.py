@@ -187,6 +187,15 @@ def test_drives_give_the_joints_power_and_gears_the_rest(tmp_path):
     assert relative(again.gear[3], single.gear) < RELATIVE_TO_SISTERS
     taken = rotor_joints(robot, mechanism, (q, qd, qdd))
     assert relative(single.drive - single.gear, taken) < RELATIVE_TO_PINOCCHIO
+    # reflected rotors turn with their joints alone
+    motors = rd.InverseDynamics(mechanism, rotors="reflected").motor_torques(q, qd, qdd)
+    rates = [
+        k * qdd[mechanism.joint_names.index(name)] for each in ratios for name, k in each.items()
+    ]
+    taken = [
+        r.inertial.inertia[2, 2] * rate for r, rate in zip(mechanism.rotors, rates, strict=True)
+    ]
+    assert motors.drive - motors.gear == pytest.approx(taken)
 
 
 def rotor_joints(robot, mechanism, state):
