@@ -140,6 +140,9 @@ def test_a_description_by_topic_is_urdf_text_or_nothing(node, tmp_path):
     torques_become(node, 3.0 * (2.0 + G))
     node.description_out.publish(String(data=lift(4.0)))
     torques_become(node, 4.0 * (2.0 + G))
+    # the torques of a motion do not remain where a robot with other joints follows
+    node.description_out.publish(String(data=lift(joint="other")))
+    node.until(lambda: np.allclose(node.commands[-1], [4.0 * G], ROUNDING), "torques at rest")
     node.description_out.publish(String(data=lift(3.0)))
     torques_become(node, 3.0 * (2.0 + G))
 

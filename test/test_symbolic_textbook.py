@@ -92,10 +92,10 @@ def test_the_descriptions_own_symbols_are_the_equations():
 def written(tmp_path, **link):
     path = tmp_path / "robot.yaml"
     base = {"name": "link1", "joint": {"name": "q1", "type": "revolute"}, "mass": 1.0}
-    symbols = link.pop("symbols", {})
+    whole = {key: link.pop(key) for key in ("symbols", "gravity") if key in link}
     second = {"name": "link2", "joint": {"name": "q2", "type": "revolute"}, "mass": 1.0,
               "center_of_mass": [0.1, 0.2, 0.3]}  # fmt: skip
-    robot = {"symbols": symbols, "links": [{**base, **link}, second]}
+    robot = {**whole, "links": [{**base, **link}, second]}
     path.write_text(yaml.safe_dump(robot))
     return path
 
@@ -121,6 +121,16 @@ def test_other_angles_stay_what_they_are(tmp_path, alpha):
     q, qd, qdd = state(1, 2)
     expected = rd.InverseDynamics(mechanism)(q, qd, qdd)
     assert np.abs(model.function()(q, qd, qdd) - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize("g", [9.81, 0.3, -0.3])
+def test_gravity_has_the_letter_of_its_expression_whatever_its_sign_and_size(tmp_path, g):
+    gravity, letter = [0, "g/2", 0], sympy.Symbol("g", real=True)
+    model = rd.derive(rd.load(written(tmp_path, symbols={"g": g}, gravity=gravity)))
+    assert model.parameters[letter] == g
+    q1, q2 = sympy.symbols("q1 q2", real=True)
+    found = float(model.g[1].subs({**model.parameters, q1: 0.3, q2: 0.4}))
+    assert found == pytest.approx(-g / 2 * (0.1 * np.cos(0.7) - 0.2 * np.sin(0.7)))
 
 
 @pytest.mark.parametrize(
