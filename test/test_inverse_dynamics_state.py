@@ -21,6 +21,7 @@ from robots import CONFIG, inertia, state
 
 import robot_dynamics as rd
 from robot_dynamics.chains import open_chain
+from robot_dynamics.chains.companion import Companion
 from robot_dynamics.closure import ClosedChain
 from robot_dynamics.codegen import kernel
 from robot_dynamics.formulations import form
@@ -187,6 +188,14 @@ def test_a_kernel_built_while_the_robot_changes_is_not_stale(method, monkeypatch
         strict=True,
     ):
         assert np.array_equal(found, expected)
+
+
+def test_changes_in_a_row_adapt_what_was_built_before_the_first_of_them():
+    built = []
+    before = Companion(lambda robot: built.append(robot) or robot, lambda _, robot: robot)
+    assert before.of(1) == 1
+    assert before.after().after().of(3) == 3
+    assert built == [1]
 
 
 def test_a_closed_robot_does_not_change_between_joints_and_motors(monkeypatch):
