@@ -472,8 +472,27 @@ def test_options_that_are_named_may_be_copied_to_a_shell(why, sure):
         assert "--effort-scale 'elbow; rm -rf x:" in words
 
 
-@pytest.mark.parametrize(("before", "is_so"), [(0.147, False), (0.5, True)])
-def test_efforts_that_are_mostly_explained_are_left_out_only_if_that_helps_much(before, is_so):
+@pytest.mark.parametrize(
+    ("before", "loose", "is_so"), [(0.147, False, False), (0.5, False, True), (0.5, True, False)]
+)
+def test_efforts_that_are_mostly_explained_are_left_out_only_if_that_helps_much(
+    before, loose, is_so
+):
     gain = np.log([2.4, 1.6, 1.7, 2.1, 2.2, 1.7])
-    doubt = Doubt("a", 57.3, "are in another unit", before, 0.026)
+    doubt = Doubt("a", 57.3, "are in another unit", before, 0.026, loose=loose)
     assert surely_worse(gain, required(doubt)) is is_so
+
+
+def test_efforts_that_any_large_factor_explains_as_well_are_fitted(described, truth, log):
+    """As of the last joint of a KUKA LWR, most of whose efforts are not its torque: here, they are
+    those of another tool, about which the other joints say nothing."""
+    tool = truth.links[-1]
+    body = replace(tool.inertial, mass=6 * tool.inertial.mass, center_of_mass=(0.03, -0.05, 0.0))
+    odd = replace(truth, links=(*truth.links[:-1], replace(tool, inertial=body)))
+    (stream,), (other,) = log.streams, recording(odd, 20.0, 100.0, noise=0.1).streams
+    effort = np.column_stack([stream.effort[:, :-1], other.effort[:, -1]])
+    result = identify(described, Recording("odd", (replace(stream, effort=effort),)), cutoff=10.0)
+    (found,) = result.doubts
+    assert (found.joint, found.sure) == (described.joint_names[-1], False)
+    assert result.errors.relative[-1] < 0.35
+    assert result.errors.relative[:-1].max() < 0.02

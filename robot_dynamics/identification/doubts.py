@@ -77,7 +77,8 @@ ROUNDING = 1e-6
 """Fraction of the squared efforts below which a difference is a rounding error"""
 CLEAR = 5.0
 """Ratio of the RMS error without the factor to that with it, beyond which the efforts are certainly
-wrong, and that of all joints' held-out errors if the factor is no unit's, or little unexplained"""
+wrong, and that of all joints' held-out errors if the factor is no unit's or not determined, or
+little unexplained"""
 SURE = 1.5
 """Ratio of the product of all joints' held-out errors without the factor to that with it, as a
 geometric mean over the parts, beyond which the efforts are certainly wrong"""
@@ -106,6 +107,8 @@ class Doubt:
     """Relative RMS error with the factor"""
     sure: bool = True
     """Whether no robot explains the efforts as they are; otherwise they are fitted as they are"""
+    loose: bool = False
+    """Whether any larger factor explains them as well: the other joints do not determine it"""
 
     @property
     def scale(self) -> float:
@@ -228,8 +231,9 @@ def doubts(
 
 def required(doubt: Doubt) -> float:
     """The ratio of all joints' held-out errors beyond which a doubt is certain: larger if the
-    efforts are mostly explained as they are, since they would be left out."""
-    return CLEAR if doubt.odd or doubt.before < LITTLE else SURE
+    efforts are mostly explained as they are, since they would be left out, or if nothing determines
+    the factor: a joint's efforts agree with anything if the other joints' bodies do not count."""
+    return CLEAR if doubt.odd or doubt.loose or doubt.before < LITTLE else SURE
 
 
 def remaining(
@@ -448,6 +452,10 @@ class _FactorTests:
         least = float(errors.min())
         if before > max(LITTLE, TWICE * least) or before > max(TINY, THRICE * least):
             doubt = self._named(j, left, before, factors, errors)
+        if doubt is not None:
+            largest = math.copysign(FACTORS[-1], doubt.factor)
+            loose = float(left(np.array([largest]))[0]) <= SAME * doubt.after
+            doubt = replace(doubt, loose=loose)
         after = before if doubt is None else doubt.after
         rest = sum(math.log(max(each, 1e-6)) for each in (*missed, after**2)) / 2
         return _Tried(before, doubt, rest, self._far(G, g))
