@@ -20,7 +20,7 @@ from .doubts import surely_worse
 from .mixed import PARTS, Fits
 from .preparation import LATEST, THINNING, WHOLE, Even, even, filtered, joined
 from .quality import HARDLY
-from .recording import Floats, Recording
+from .recording import Floats, Recording, thinned
 from .unknowns import Columns, Unknowns
 
 BETTER = 0.9
@@ -81,15 +81,15 @@ def effort_delay(unknowns: Unknowns, raw: Even) -> int:
         return 0
     raw = raw.excerpt(SHARE)
     moving = np.ptp(np.concatenate([each.position for each in raw.pieces]), axis=0) >= HARDLY
-    step = 1 + int(THINNING * FIRST / raw.rate * sum(map(len, raw.pieces)) / SAMPLES)
+    total = math.ceil(min(THINNING * FIRST / raw.rate, 1.0) * sum(map(len, raw.pieces)))
     stretches, smooth = [], []
     for each in raw.pieces:
         one = filtered(each, FIRST, raw.turns)
         if one.smoothing is not None and one.place is not None:
             # the transients that were left out at both ends are longer than any delay
-            some = one.rows(slice(None, None, step))
-            stretches.append(some)
-            smooth.append((one.smoothing(np.nan_to_num(each.effort)), one.place[::step]))
+            some = thinned(len(one), SAMPLES, total)
+            stretches.append(one.rows(some))
+            smooth.append((one.smoothing(np.nan_to_num(each.effort)), one.place[some]))
     if not stretches:
         return 0
     samples = joined(stretches)

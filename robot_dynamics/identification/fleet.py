@@ -653,8 +653,9 @@ class Sum(Generic[T]):
         ]
         if self._kind is None:
             self._kind = type(term)
-            self._high = [np.zeros_like(value) for value in values]
+            self._high = [value.copy() for value in values]
             self._low = [np.zeros_like(value) for value in values]
+            return
         for a, low, b in zip(self._high, self._low, values, strict=True):
             s = a + b
             t = s - a

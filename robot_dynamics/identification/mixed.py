@@ -32,6 +32,7 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..dynamics import InverseDynamics
 from ..formulations.terms import RIGID
@@ -310,14 +311,19 @@ class Fits:
         parts = np.array_split(np.arange(len(samples)), PARTS)
         if choices is None:
             choices = np.repeat(tau[:, None], len(measured), axis=1)
-        width = self._size + 1 + choices.shape[2]
-        # squares of [A known tau] by part and joint; the efforts minus known torques are A x
-        self._squares = np.zeros((PARTS, len(measured), width, width))
-        for j, A in enumerate(rows.matrices):
+        self._choices = choices.shape[2]
+        self._own: list[NDArray[np.intp]] = []
+        """By measured joint, the parameters of its rows"""
+        self._squares: list[Floats] = []
+        """By measured joint, the squares (parts, k, k) of [A known tau], where A has the columns of
+        these parameters; the efforts minus known torques are A x"""
+        for j in np.flatnonzero(measured):
+            some = E[rows.places[j]]
+            own = np.flatnonzero(some.any(axis=0))
             known = tau[:, j] - rows.tau[:, j]
-            table = np.column_stack([A @ E[rows.places[j]], known, choices[:, j]])
-            for k, part in enumerate(parts):
-                self._squares[k, j] = table[part].T @ table[part]
+            table = np.column_stack([rows.matrices[j] @ some[:, own], known, choices[:, j]])
+            self._own.append(own)
+            self._squares.append(np.array([table[part].T @ table[part] for part in parts]))
 
     def missed(self, order: Floats, signs: Floats) -> Floats:
         """(parts, measured joints): logarithms of the relative errors on held-out parts.
@@ -329,24 +335,35 @@ class Fits:
         p, used = self._size, self._measured
         fitted = np.isfinite(signs[used])
         signs = np.where(np.isfinite(signs), signs, 1.0)
-        target = np.zeros((len(used), self._squares.shape[-1] - p))
-        target[:, 0] = -1.0
-        target[np.arange(len(used)), 1 + order] = signs
-        squares, target = self._squares[:, used], target[used]
-        A = squares[..., :p, :p]
-        a = (squares[..., :p, p:] @ target[..., None])[..., 0]
-        square = np.einsum("ik,fikl,il->fi", target, squares[..., p:, p:], target)
         # errors are relative to the efforts, not to what known torques leave of them
-        efforts = target[:, 1:]
-        size = np.einsum("ik,fikl,il->fi", efforts, squares[..., p + 1 :, p + 1 :], efforts)
+        efforts = np.zeros((len(used), 1 + self._choices))
+        efforts[np.arange(len(used)), 1 + order] = signs
+        efforts = efforts[used]
+        target = efforts - np.eye(1, efforts.shape[1])
+        square, size = (
+            np.array(
+                [t @ S[:, -len(t) :, -len(t) :] @ t for S, t in zip(self._squares, ts, strict=True)]
+            ).T
+            for ts in (target, efforts)
+        )
         kept = (size > 0).all(axis=1)
-        A, a, square, size = A[kept], a[kept], square[kept], size[kept]
+        square, size = square[kept], size[kept]
         weights = fitted / size.sum(axis=0)
-        G, g = np.einsum("i,fipq->fpq", weights, A), weights @ a
-        own = np.diag(G.sum(axis=0))
-        ridge = np.diag(np.where(own > 0, RIDGE * own, 1.0))
+        G, g, each = np.zeros((len(size), p, p)), np.zeros((len(size), p)), []
+        for S, t, own, weight in zip(self._squares, target, self._own, weights, strict=True):
+            A, a = S[kept, : len(own), : len(own)], S[kept, : len(own), len(own) :] @ t
+            each.append((A, a))
+            G[:, own[:, None], own] += weight * A
+            g[:, own] += weight * a
+        diagonal = np.diag(G.sum(axis=0))
+        ridge = np.diag(np.where(diagonal > 0, RIDGE * diagonal, 1.0))
         x = solved(G.sum(axis=0) - G + ridge, g.sum(axis=0) - g)
         # Σ (τ - A x)²
-        left = square + np.einsum("fip,fp->fi", (A @ x[:, None, :, None])[..., 0] - 2 * a, x)
+        left = square + np.column_stack(
+            [
+                np.einsum("fp,fp->f", (A @ y[..., None])[..., 0] - 2 * a, y)
+                for (A, a), y in zip(each, (x[:, own] for own in self._own), strict=True)
+            ]
+        )
         errors = np.log(np.maximum(left / size, ROUNDING)) / 2
         return np.where(fitted, errors, np.nan)
