@@ -78,7 +78,8 @@ def listener(
     partner: Partner, name: str, joints: Sequence[str] = (), *, answers: bool = True, **options
 ) -> Iterator[Node]:
     """A node that takes torques; its `got` are those that came."""
-    node = rclpy.create_node(name, namespace="arm", context=partner.node.context, **options)
+    options = {"namespace": "arm", "context": partner.node.context, **options}
+    node = rclpy.create_node(name, **options)
     node.got = []
     if joints:
         node.declare_parameter("joints", list(joints))
@@ -440,6 +441,12 @@ def test_one_that_appears_after_a_request_is_asked_at_once(
                 GetParameters, "~/get_parameters", partial(AsRclcpp.on_request, late)
             )
         partner._executor.add_node(late)
+        partner.until(
+            lambda: order._answers["joints"],
+            "its answer",
+            meanwhile=lambda: order.watch(Subscribers(asks.count_subscribers(TOPIC), 1)),
+        )
+        monkeypatch.setattr(controller_order, "PATIENCE", 0.0)
         watch("")
     for each in (late, asks):
         partner._executor.remove_node(each)
@@ -447,9 +454,9 @@ def test_one_that_appears_after_a_request_is_asked_at_once(
 
 
 @pytest.fixture
-def watch(partner, monkeypatch) -> Iterator[Callable[[str], None]]:
-    """It looks at the controllers until the problem begins like this. Each request would wait
-    forever, and whoever matches is not asked a second time."""
+def watch(partner, monkeypatch) -> Iterator[Callable[..., None]]:
+    """It looks at the controllers until the problem begins like this, and does so for some s. Each
+    request would wait forever, and whoever matches is not asked a second time."""
     monkeypatch.setattr(controller_order, "PATIENCE", math.inf)
     monkeypatch.setattr(controller_order, "AGAIN", math.inf)
     asks = rclpy.create_node("asks", namespace="arm", context=partner.node.context)
@@ -457,40 +464,132 @@ def watch(partner, monkeypatch) -> Iterator[Callable[[str], None]]:
     order.set_outputs(RIGHT)
     partner._executor.add_node(asks)
 
-    def until(problem: str) -> None:
-        partner.until(
-            lambda: order.problem[: len(problem) or None] == problem,
-            problem or "no problem",
-            meanwhile=lambda: order.watch(Subscribers(asks.count_subscribers(TOPIC), 1)),
-        )
+    def until(problem: str, seconds: float = 0.0) -> None:
+        def is_so() -> bool:
+            return order.problem[: len(problem) or None] == problem
+
+        def look() -> None:
+            order.watch(Subscribers(asks.count_subscribers(TOPIC), 1))
+
+        partner.until(is_so, problem or "no problem", meanwhile=look)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            partner.spin()
+            look()
+            assert is_so(), order.problem
 
     yield until
     partner._executor.remove_node(asks)
     asks.destroy_node()
 
 
-def test_one_of_that_name_that_answers_late_is_heard_all_the_same(partner, watch):
-    """The first one is served meanwhile: the other may be the remains of a killed process."""
+@contextmanager
+def silent_one(partner: Partner, joints: Sequence[str]) -> Iterator[Node]:
+    """A controller that does not answer, in a process of its own for all that DDS knows: of two of
+    a name in one, the end of either takes the name from the other."""
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=partner.node.context.get_domain_id())
+    before = partner.node.count_subscribers(TOPIC)
+    name = "effort_controller"
+    with listener(partner, name, joints, answers=False, context=context) as node:
+        partner.until(lambda: partner.node.count_subscribers(TOPIC) > before, "it")
+        yield node
+    rclpy.shutdown(context=context)
+
+
+def test_torques_wait_for_the_answers_of_all_of_one_name(partner, watch):
     with (
         listener(partner, "effort_controller", RIGHT),
-        listener(partner, "effort_controller", WRONG, answers=False) as other,
+        silent_one(partner, WRONG) as other,
     ):
-        partner.until(lambda: partner.node.count_subscribers(TOPIC) == 2, "both")
+        watch("waiting for the joints of /arm/effort_controller")
+        watch("waiting for the joints of /arm/effort_controller", 1.0)
+        with answering(other):
+            watch("several nodes are named /arm/effort_controller")
+
+
+def test_one_of_that_name_that_answers_late_is_heard_all_the_same(partner, watch, monkeypatch):
+    """The first one is served meanwhile: the other may be the remains of a killed process."""
+    monkeypatch.setattr(controller_order, "PATIENCE", 0.5)
+    with (
+        listener(partner, "effort_controller", RIGHT),
+        silent_one(partner, WRONG) as other,
+    ):
         watch("waiting for the joints of /arm/effort_controller")
         watch("")
-        partner._executor.add_node(other)
-        watch("several nodes are named /arm/effort_controller")
+        watch("", 2.0)
+        with answering(other):
+            watch("several nodes are named /arm/effort_controller")
 
 
-def test_one_that_does_not_match_is_asked_again_whatever_another_does_not_answer(partner, watch):
-    with (
-        listener(partner, "effort_controller", WRONG) as node,
-        listener(partner, "effort_controller", RIGHT, answers=False),
-    ):
-        partner.until(lambda: partner.node.count_subscribers(TOPIC) == 2, "both")
+def test_one_that_does_not_match_is_asked_again_whatever_another_does_not_answer(
+    partner, watch, monkeypatch
+):
+    monkeypatch.setattr(controller_order, "PATIENCE", 0.5)
+    with listener(partner, "effort_controller", WRONG) as node, silent_one(partner, RIGHT):
         watch("/arm/effort_controller has a different order")
         node.set_parameters([Parameter("joints", value=RIGHT)])
         watch("")
+
+
+def test_one_in_motion_is_not_left_with_its_last_torques_until_another_answers(partner, watch):
+    with listener(partner, "effort_controller", RIGHT):
+        watch("waiting for the joints of /arm/effort_controller")
+        watch("")
+        with silent_one(partner, WRONG) as other:
+            watch("waiting for the joints of /arm/effort_controller")
+            watch("")
+            with answering(other):
+                watch("several nodes are named /arm/effort_controller")
+
+
+def test_one_that_has_vanished_is_not_waited_for(partner, watch):
+    with listener(partner, "effort_controller", RIGHT):
+        with silent_one(partner, RIGHT):
+            watch("waiting for the joints of /arm/effort_controller")
+        watch("")
+
+
+def test_the_answer_of_one_that_has_vanished_does_not_count_for_another(
+    partner, watch, monkeypatch
+):
+    with silent_one(partner, WRONG) as other:
+        with listener(partner, "effort_controller", RIGHT):
+            partner.until(lambda: partner.node.count_subscribers(TOPIC) == 2, "both")
+            watch("waiting for the joints of /arm/effort_controller")
+            # one has answered by then
+            watch("waiting for the joints of /arm/effort_controller", 1.0)
+        partner.until(lambda: partner.node.count_subscribers(TOPIC) == 1, "its end")
+        monkeypatch.setattr(controller_order, "PATIENCE", 0.5)
+        watch("/arm/effort_controller did not answer 2 requests for its joints")
+        with answering(other):
+            watch("/arm/effort_controller has a different order")
+
+
+def test_two_that_disagree_do_so_until_both_have_answered_again(partner, watch, monkeypatch):
+    with listener(partner, "effort_controller", RIGHT), silent_one(partner, WRONG) as other:
+        with answering(other):
+            watch("several nodes are named /arm/effort_controller")
+        monkeypatch.setattr(controller_order, "PATIENCE", 0.3)
+        watch("several nodes are named /arm/effort_controller", 3.0)
+        other.set_parameters([Parameter("joints", value=RIGHT)])
+        with answering(other):
+            watch("")
+
+
+def test_one_that_takes_long_for_each_answer_is_given_time(partner, watch, monkeypatch):
+    monkeypatch.setattr(controller_order, "PATIENCE", 0.4)
+
+    class Slow(AsRclcpp):
+        def on_request(self, request, response):
+            time.sleep(0.2)
+            return super().on_request(request, response)
+
+    node = Slow({"joints": RIGHT, "interface_name": "effort"}, partner)
+    with answering(node):
+        watch("/arm/effort_controller did not answer 2 requests for its joints")
+        watch("")
+    node.destroy_node()
 
 
 def test_of_two_of_one_name_both_are_heard(partner):

@@ -20,11 +20,11 @@ LOOK = 1.0
 AGAIN = 10.0
 """s between two requests to a controller that matches, as it may be replaced"""
 PATIENCE = 5.0
-"""s after which an unanswered request is repeated, and a node without a parameter service is
-assumed to have no parameters"""
+"""s after which a request that not all controllers of the name have answered is repeated, each time
+longer; those that have are served then, as the others may be the remains of a killed process. Also
+the time after which a node without a parameter service is assumed to have no parameters"""
 NAMESAKE = 0.5
-"""s for which torques wait for the responses of further controllers of the same name, which may be
-the remains of a killed process"""
+"""s after which they are served if they were before, as they would hold the torques of a motion"""
 RESPONSES = QoSProfile(depth=100)
 """QoS of requests: more than all responses that can arrive between two looks"""
 INTRODUCTION = 2.0
@@ -87,7 +87,6 @@ class ControllerOrder:
         self._disagreement = ""
         self._questions = 0
         self._asked = self._next = 0.0
-        self._first_told: float | None = None
         # whom the newest request could reach
         self._of, self._servers = frozenset[bytes](), 0
         # rclpy's own futures have one response each, but several nodes of a name may respond
@@ -179,10 +178,11 @@ class ControllerOrder:
         return f"{self.controller}/get_parameters"
 
     def _may_have_missed_one(self) -> bool:
-        """Has a controller appeared since the newest request? The one that the request reached may
-        be the remains of a killed process, which never answers."""
-        is_new = bool(self._theirs - self._of)
-        return is_new or self._node.count_services(self._service) > self._servers
+        """Has a controller appeared or vanished since the newest request? The one that the request
+        reached may be the remains of a killed process, which never answers; and one that has
+        answered and vanished must not be counted for another."""
+        have_changed = self._theirs != self._of
+        return have_changed or self._node.count_services(self._service) > self._servers
 
     def _withdraw(self) -> None:
         self._node.destroy_client(self._client)
@@ -211,7 +211,6 @@ class ControllerOrder:
                     handle.send_request(GetParameters.Request(names=[name])): name for name in NAMES
                 }
             self._answers = {name: [] for name in NAMES}
-            self._first_told = None
             self._asked, self._of, self._servers = now, self._theirs, servers
             self._questions += 1
         elif new and now - min(self._since[gid] for gid in new) > PATIENCE:
@@ -222,21 +221,19 @@ class ControllerOrder:
         """Read the responses that have arrived."""
         self._take_answers()
         count = min(map(len, self._answers.values()))
-        if count and self._first_told is None:
-            self._first_told = now
         complete = count >= len(self._of)
-        is_told = self._first_told is not None and (complete or now - self._first_told >= NAMESAKE)
-        if is_told:
-            self._questions = 0
-            self._told = self._of & self._theirs
+        waited, patience = now - self._asked, PATIENCE * self._questions
+        enough = NAMESAKE if self._served & self._theirs else patience
+        if complete or (count and waited > enough):
+            self._told = self._of
             self._told_values = {name: found[0] for name, found in self._answers.items()}
-            self._disagreement = _disagreement(self.controller, self._answers)
+            if complete or not self._disagreement:  # silence ends none
+                self._disagreement = _disagreement(self.controller, self._answers)
             self._judge()
-        # a namesake that is late is still heard while the others are served
-        since = self._asked if self._first_told is None else self._first_told
-        if not (is_told and (complete or self._verdict)) and now - since <= PATIENCE:
-            return
-        if is_told:
+        if not complete and waited <= patience:
+            return  # one that is late is still heard
+        if complete:  # otherwise all are asked again at once
+            self._questions = 0
             self._next = now + (LOOK if self._verdict else AGAIN)
         self._withdraw()
         self._judge()
