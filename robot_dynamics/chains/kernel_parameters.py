@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..mechanism import Inertial, Mechanism
-from ..mechanism.mechanism import body_from, body_numbers, inertia_matrix, point_inertia
+from ..mechanism.bodies import body_from, body_numbers, inertia_matrix, point_inertia
 from ..mechanism.transform import with_payload
 from ..scalar import Array, Floats, Scalar
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..dynamics.inverse_dynamics import InverseDynamics
 from ..formulations.terms import TERMS
 from ..mechanism import Inertial
-from ..mechanism.mechanism import body_from
+from ..mechanism.bodies import body_from
 from .programs import Programs, Request
 
 ROWS = 12

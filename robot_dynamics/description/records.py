@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DescriptionError, Place, choices, wrong
 from ..mechanism import JOINT_TYPES, LOOP_TYPES, Attachment, Friction, Inertial, Limits, Pose
-from ..mechanism.mechanism import inertia_matrix
+from ..mechanism.bodies import inertia_matrix
 from .compound import PARTS
 from .fields import (
     LARGEST,

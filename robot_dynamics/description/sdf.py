@@ -30,7 +30,7 @@ from ..mechanism import (
     Mechanism,
     Pose,
 )
-from ..mechanism.mechanism import inertia_matrix
+from ..mechanism.bodies import inertia_matrix
 from ..scalar import Array, array, rotation_quaternion, rotation_to
 from .compound import PARTS, split
 from .fields import WORLD, number, numbers, unknown

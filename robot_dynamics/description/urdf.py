@@ -25,7 +25,7 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
-from ..mechanism.mechanism import inertia_matrix
+from ..mechanism.bodies import inertia_matrix
 from ..scalar import Array, array, rotation_to, zeros
 from .compound import PARTS, left_out, split
 from .fields import WORLD, number, numbers, tolerate

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.base_parameters import Moments, compact
-from ..mechanism.mechanism import body_from, body_numbers
+from ..mechanism.bodies import body_from, body_numbers
 from ..scalar import Array, array
 from .equations import Equations
 

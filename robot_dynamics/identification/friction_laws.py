@@ -18,7 +18,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from ..mechanism import Friction, Mechanism
-from ..mechanism.mechanism import TINY
+from ..mechanism.friction import TINY
 from .recording import Floats
 
 RATES = (0.01, 0.02, 0.035, 0.06, 0.1, 0.18, 0.35, 0.7)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot as an immutable value, and transformations between equivalent robots."""
 
+from .bodies import Inertial, Pose
+from .friction import Friction
 from .mechanism import (
     BASE,
     JOINT_TYPES,
@@ -8,14 +10,11 @@ from .mechanism import (
     Armature,
     Attachment,
     Coupling,
-    Friction,
-    Inertial,
     Joint,
     Limits,
     Link,
     Loop,
     Mechanism,
-    Pose,
     Rotor,
 )
 

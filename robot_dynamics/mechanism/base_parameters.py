@@ -15,7 +15,8 @@ from typing import cast
 import numpy as np
 
 from ..scalar import Array, Scalar, array, exact, rotation_x, rotation_z, zeros
-from .mechanism import Inertial, Link, Mechanism, Pose
+from .bodies import Inertial, Pose
+from .mechanism import Link, Mechanism
 from .transform import reframed, with_parts
 
 FARTHEST = 32.0

@@ -29,7 +29,9 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
 from ..scalar import Array, Scalar, array, zeros
-from .mechanism import Friction, Inertial, Mechanism, Rotor, new_name, point_inertia
+from .bodies import Inertial, point_inertia
+from .friction import Friction
+from .mechanism import Mechanism, Rotor, new_name
 from .transform import lumped, with_parts, with_rotor_model
 
 BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")

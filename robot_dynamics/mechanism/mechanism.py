@@ -6,7 +6,7 @@ Every number may be a float, a SymPy expression or a recorder's scalar.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,16 +19,11 @@ from ..scalar import (
     Array,
     Scalar,
     array,
-    direction,
-    exact,
-    exp,
-    is_number,
     is_zero,
     rotation_about,
-    rotation_rpy,
-    sign,
-    zeros,
 )
+from .bodies import Inertial, Pose, ReadOnly, frozen
+from .friction import Friction
 from .shown import as_html, in_one_line
 
 T = TypeVar("T")
@@ -38,15 +33,6 @@ BASE = "base"
 
 TURNING = ("revolute", "continuous")
 SLIDING = ("prismatic",)
-
-TINY = 1e-18
-"""m or rad, added to a distance that is divided by: nothing at rest, and its square is a number in
-single precision, too"""
-LEAST_SMOOTHING = 1e-9
-"""rad/s or m/s: the slope of dry friction at rest, coulomb / smoothing, must be a finite number"""
-LONGEST_PRESLIDING = 0.1
-"""rad or m, far above that of any gear (some mrad). While a motion speeds up from a reversal, dry
-friction drives its joint over 0.7 times this distance"""
 JOINT_TYPES = (*TURNING, *SLIDING, "fixed")
 LOOP_TYPES = ("revolute", "spherical", "universal", "prismatic", "fixed")
 
@@ -57,367 +43,6 @@ def new_name(name: str, taken: set[str], mark: str = "'") -> str:
         name += mark
     taken.add(name)
     return name
-
-
-def _frozen(name: str, values: Array, cleaned: Callable[[Array], Array] = np.asarray) -> Array:
-    try:
-        copy = cleaned(array(values))
-    except TypeError:  # nothing to iterate over
-        raise wrong(InputError, name, values, "an array of numbers") from None
-    copy.flags.writeable = False
-    return copy
-
-
-_NO_TURN = _frozen("rotation", np.eye(3))
-_NO_SHIFT = _frozen("translation", zeros(3))
-
-
-class _Kept:
-    """Keeps arrays read-only in copies and after unpickling."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        for value in state.values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-
-
-@dataclass(frozen=True, eq=False)
-class Pose(_Kept):
-    """The pose of a frame in another one: x_outer = rotation @ x_inner + translation."""
-
-    rotation: Array = field(default_factory=lambda: _NO_TURN)
-    """(3, 3)"""
-    translation: Array = field(default_factory=lambda: _NO_SHIFT)
-    """(3,), m"""
-
-    def __post_init__(self) -> None:
-        if self.rotation is not _NO_TURN:
-            object.__setattr__(self, "rotation", _frozen("rotation", self.rotation, exact))
-        if self.translation is not _NO_SHIFT:
-            object.__setattr__(self, "translation", _frozen("translation", self.translation))
-
-    @property
-    def is_default(self) -> bool:
-        """Is this `Pose()`, the identity, which needs no multiplication? Most frames are."""
-        return self.rotation is _NO_TURN and self.translation is _NO_SHIFT
-
-    @property
-    def is_identity(self) -> bool:
-        """Is every number that of the identity?"""
-        return np.array_equal(self.rotation, np.eye(3)) and not np.any(self.translation)
-
-    @classmethod
-    def from_xyz_rpy(cls, xyz: Array, rpy: Array) -> Pose:
-        """The pose by translation and then rotation Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
-
-        Args:
-            xyz: (3,) translation, m.
-            rpy: (3,) roll, pitch and yaw, rad.
-        """
-        return cls(rotation_rpy(*rpy), array(xyz))
-
-    def __matmul__(self, inner: Pose) -> Pose:
-        if inner.is_default:
-            return self
-        if self.is_default:
-            return inner
-        return Pose(self.rotation @ inner.rotation, self.apply(inner.translation))
-
-    def apply(self, point: Array) -> Array:
-        """The coordinates (3,) in the outer frame of a point (3,) given in the inner frame, m."""
-        return self.rotation @ point + self.translation
-
-    def inverse(self) -> Pose:
-        """The pose of the outer frame in the inner one."""
-        if self.is_default:
-            return self
-        return Pose(self.rotation.T, -(self.rotation.T @ self.translation))
-
-    def homogeneous(self) -> Array:
-        """The pose as a homogeneous matrix (4, 4)."""
-        upper = np.column_stack([self.rotation, self.translation])
-        return np.vstack([upper, array([0.0, 0.0, 0.0, 1.0])])
-
-
-@dataclass(frozen=True, eq=False)
-class Inertial(_Kept):
-    """The mass, centre of mass and inertia of a rigid body, in the frame of its link.
-
-    Raises:
-        InputError: a centre of mass or an inertia that is not an array.
-    """
-
-    mass: Scalar = 0.0
-    """kg"""
-    center_of_mass: Array = field(default_factory=lambda: zeros(3))
-    """c (3,), m, in the link's frame"""
-    inertia: Array = field(default_factory=lambda: zeros(3, 3))
-    """I_C (3, 3), kg m², symmetric, about the centre of mass, on the link's axes"""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "center_of_mass", _frozen("center_of_mass", self.center_of_mass))
-        object.__setattr__(self, "inertia", _frozen("inertia", self.inertia))
-
-    @property
-    def first_moment(self) -> Array:
-        """m c (3,), kg m."""
-        h: Array = self.mass * self.center_of_mass
-        return h
-
-    @property
-    def inertia_about_origin(self) -> Array:
-        """(3, 3), kg m², about the link frame's origin (Steiner)."""
-        # I_O = I_C + m (c·c 1 - c cᵀ)
-        return self.inertia + point_inertia(self.mass, self.center_of_mass)
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether this body has neither mass nor inertia."""
-        return is_zero(self.mass) and all(is_zero(x) for x in self.inertia.flat)
-
-    def seen_from(self, pose: Pose) -> Inertial:
-        """The same body expressed in another frame.
-
-        Args:
-            pose: of the body's present frame in the other one.
-
-        Returns:
-            Mass (kg), centre of mass (3,) (m) and inertia about it (3, 3) (kg·m²), on the axes of
-            the other frame.
-        """
-        if pose.is_default:
-            return self
-        r = pose.rotation
-        return Inertial(self.mass, pose.apply(self.center_of_mass), r @ self.inertia @ r.T)
-
-    def __add__(self, other: Inertial) -> Inertial:
-        """Both bodies, given in the same frame, welded into one."""
-        if other.is_nothing:
-            return self
-        if self.is_nothing:
-            return other
-        mass = self.mass + other.mass
-        if is_zero(mass):
-            return Inertial(mass, self.center_of_mass, self.inertia + other.inertia)
-        center = (self.first_moment + other.first_moment) / mass
-        inertia = (
-            self.inertia
-            + point_inertia(self.mass, self.center_of_mass - center)
-            + other.inertia
-            + point_inertia(other.mass, other.center_of_mass - center)
-        )
-        return Inertial(mass, center, inertia)
-
-
-def inertia_matrix(
-    ixx: Scalar, iyy: Scalar, izz: Scalar, ixy: Scalar, ixz: Scalar, iyz: Scalar
-) -> Array:
-    """The inertia tensor (3, 3), with off-diagonal entries as in URDF: ixy is -∫ x y dm."""
-    return array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-
-
-def body_numbers(mass: Scalar, point: Array, I: Array) -> list[Scalar]:
-    """[mass, *point, Ixx, Iyy, Izz, Ixy, Ixz, Iyz], the ten numbers of a body; the point is its
-    centre of mass or its first moment."""
-    return [mass, *point, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
-
-
-def body_from(kind: Callable[[Scalar, Array, Array], T], numbers: Iterable[Scalar]) -> T:
-    """The body `kind(mass, point, inertia)` with these `body_numbers` (10,)."""
-    m, x, y, z, *moments = numbers
-    return kind(m, array([x, y, z]), inertia_matrix(*moments))
-
-
-def point_inertia(mass: Scalar, arm: Array) -> Array:
-    """Inertia (3, 3), kg m², of a point mass about another point: m (r·r 1 - r rᵀ).
-
-    Args:
-        mass: kg.
-        arm: r (3,), m, from that point to the mass, or back.
-    """
-    I: Array = mass * (np.dot(arm, arm) * np.eye(3) - np.outer(arm, arm))
-    return I
-
-
-@dataclass(frozen=True)
-class Friction:
-    """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·z + offset + stiffness·q.
-
-    z, the direction of dry friction, is sign(qd), or tanh(qd/smoothing), or with presliding only
-    tends to it after a reversal; see `heading`.
-
-    It acts at a joint or, without stiffness and with the rotor's rate in place of qd, on a motor's
-    rotor, in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant bias; the
-    stiffness is that of a spring whose torque at q = 0 is the offset. Both also act at rest. All
-    other parts are zero at rest.
-    """
-
-    viscous: Scalar = 0.0
-    """N·m·s/rad or N·s/m"""
-    coulomb: Scalar = 0.0
-    """N·m or N"""
-    offset: Scalar = 0.0
-    """N·m or N"""
-    coulomb_negative: Scalar | None = None
-    """Replaces `coulomb` at negative rates; None: `coulomb`"""
-    stribeck_torque: Scalar = 0.0
-    """N·m or N, added near rest; it vanishes within a few times `stribeck_rate`"""
-    stribeck_rate: Scalar = 1.0
-    """rad/s or m/s, above 0"""
-    stiffness: Scalar = 0.0
-    """N·m/rad or N/m; negative if the spring pushes the joint away"""
-    presliding: Scalar = 0.0
-    """rad or m: the distance over which dry friction turns round after a reversal; 0: at once"""
-    smoothing: Scalar = 0.0
-    """rad/s or m/s: the rate below which dry friction fades to zero; 0: it is a step at rest"""
-
-    @property
-    def coulomb_backwards(self) -> Scalar:
-        """The Coulomb torque at negative rates."""
-        return self.coulomb if self.coulomb_negative is None else self.coulomb_negative
-
-    @property
-    def numbers(self) -> dict[str, Scalar]:
-        """The law's numbers by field: viscous and coulomb, and others only if they are set."""
-        found = {"viscous": self.viscous, "coulomb": self.coulomb}
-        if not is_zero(self.offset):
-            found["offset"] = self.offset
-        if self.coulomb_negative is not None:
-            found["coulomb_negative"] = self.coulomb_negative
-        if not is_zero(self.stribeck_torque):
-            found["stribeck_torque"] = self.stribeck_torque
-            found["stribeck_rate"] = self.stribeck_rate
-        if not is_zero(self.stiffness):
-            found["stiffness"] = self.stiffness
-        if not is_zero(self.presliding):
-            found["presliding"] = self.presliding
-        if not is_zero(self.smoothing):
-            found["smoothing"] = self.smoothing
-        return found
-
-    def faults(self, of_rotor: bool = False) -> Iterator[tuple[str, str, Any, str]]:
-        """(field, its name in messages, value, what was expected) of each invalid coefficient.
-
-        Args:
-            of_rotor: is it the law of a rotor?
-        """
-        for key, value in self.numbers.items():
-            says_so = "stribeck" in key or key in ("stiffness", "presliding", "smoothing")
-            name = key.replace("_", " ") + ("" if says_so else " friction")
-            if not is_number(value):
-                yield key, name, value, "a finite number"
-                return
-            if key == "stribeck_rate" and not value > 0:
-                yield key, name, value, "above 0"
-            elif key == "stiffness" and of_rotor:
-                yield key, name, value, "0: springs are at joints"
-            elif key == "presliding" and of_rotor:
-                yield key, name, value, "0: only the friction of joints has it"
-            elif key == "presliding" and value > LONGEST_PRESLIDING:
-                expected = f"at most {LONGEST_PRESLIDING:g} rad or m (some mrad are usual)"
-                yield key, name, value, expected
-            elif key == "smoothing" and 0 < value < LEAST_SMOOTHING:
-                yield key, name, value, f"0, or at least {LEAST_SMOOTHING:g} rad/s or m/s"
-            elif value < 0 and key not in ("offset", "stribeck_torque", "stiffness"):
-                yield key, name, value, "at least 0"
-        least = max(0.0, min(self.coulomb, self.coulomb_backwards))
-        if self.stribeck_torque < -least:
-            yield (
-                "stribeck_torque",
-                "stribeck torque",
-                self.stribeck_torque,
-                f"at least {0.0 - least:g}, so that no friction drives the joint",
-            )
-
-    def __add__(self, other: Friction) -> Friction:
-        """The sum of two laws at the same rate; the Stribeck rate is that of the larger Stribeck
-        torque, presliding and smoothing are those of the larger Coulomb torque."""
-        negative = self.coulomb_negative, other.coulomb_negative
-        both = self.coulomb_backwards + other.coulomb_backwards
-        steeper = max(self, other, key=lambda law: abs(float(law.stribeck_torque)))
-        turning = [law for law in (self, other) if not is_zero(law.presliding)]
-        fading = [law for law in (self, other) if not is_zero(law.smoothing)]
-        return Friction(
-            self.viscous + other.viscous,
-            self.coulomb + other.coulomb,
-            self.offset + other.offset,
-            None if negative == (None, None) else both,
-            self.stribeck_torque + other.stribeck_torque,
-            steeper.stribeck_rate,
-            self.stiffness + other.stiffness,
-            max(turning, key=lambda law: float(law.coulomb)).presliding if turning else 0.0,
-            max(fading, key=lambda law: float(law.coulomb)).smoothing if fading else 0.0,
-        )
-
-    def at_joint(self, ratio: float) -> Friction:
-        """A rotor's friction as friction at the joint: ratio·law(ratio·qd).
-
-        Args:
-            ratio: the gear ratio, rotor rate / joint rate; not 0.
-        """
-        size, other = abs(ratio), self.coulomb_negative
-        ahead, back = self.coulomb, None if other is None else size * other
-        if other is not None and ratio < 0:
-            ahead, back = other, size * self.coulomb
-        return Friction(
-            size * size * self.viscous,
-            size * ahead,
-            ratio * self.offset,
-            back,
-            size * self.stribeck_torque,
-            self.stribeck_rate / size,
-            smoothing=self.smoothing / size,
-        )
-
-    def heading(self, rate: Scalar, acceleration: Scalar, smoothing: Scalar = 0.0) -> Scalar:
-        """The direction z of dry friction, from -1 to 1: sign(rate), or with smoothing
-        tanh(rate / smoothing), where the motion slows down.
-
-        While it speeds up, z follows Dahl's law dz/dx = (sign(rate) - z) / presliding from the last
-        reversal, which was rate² / 2|acceleration| ago if the acceleration is constant. So dry
-        friction has no jump at a reversal.
-
-        Args:
-            rate: rad/s or m/s.
-            acceleration: rad/s² or m/s²; 0: dry friction is fully developed.
-            smoothing: rad/s or m/s, added to that of this law.
-
-        Source: [Dahl76].
-        """
-        ahead = direction(rate, self.smoothing + smoothing)
-        if is_zero(self.presliding) or is_zero(acceleration):
-            return ahead
-        # z = sign(q̇) (1 - 2 e^(-d/σ)),   d = q̇²/2|q̈|,   where q̇ q̈ > 0: s² + s is 2 there, else 0
-        s = sign(rate * acceleration)
-        distance = rate * rate / (2.0 * acceleration * sign(acceleration) * self.presliding + TINY)
-        return ahead * (1.0 - (s * s + s) * exp(-distance))
-
-    def torque(self, rate: Scalar, direction: Scalar, position: Scalar = 0.0) -> Scalar:
-        """The friction torque or force at a joint's or rotor's rate, N·m or N.
-
-        Args:
-            rate: rad/s or m/s.
-            direction: that of dry friction: `heading`, or sign(rate) where it is developed; 0 at
-                rest.
-            position: rad or m, for the spring.
-        """
-        if self.coulomb_negative is None:
-            # coulomb·sign(qd)
-            dry = self.coulomb * direction
-        else:
-            # sign² + sign is 2 forwards, sign² - sign is 2 backwards, both are 0 at rest
-            forwards = (direction * direction + direction) / 2
-            backwards = (direction * direction - direction) / 2
-            dry = self.coulomb * forwards - self.coulomb_negative * backwards
-        if not is_zero(self.stribeck_torque):
-            # stribeck_torque·exp(-(qd/stribeck_rate)²)·sign(qd)
-            slow = rate / self.stribeck_rate
-            dry = dry + self.stribeck_torque * exp(-(slow * slow)) * direction
-        torque = self.viscous * rate + dry
-        if not is_zero(self.stiffness):
-            torque = torque + self.stiffness * position
-        return torque if is_zero(self.offset) else torque + self.offset
 
 
 @dataclass(frozen=True)
@@ -445,7 +70,7 @@ class Coupling:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint(_Kept):
+class Joint(ReadOnly):
     """The motion of a link relative to its parent: link pose = origin · motion(axis, q) · tail."""
 
     name: str
@@ -467,7 +92,7 @@ class Joint(_Kept):
     constant"""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", _frozen("axis", self.axis))
+        object.__setattr__(self, "axis", frozen("axis", self.axis))
 
     @property
     def turns(self) -> bool:
@@ -599,7 +224,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(_Kept):
+class Mechanism(ReadOnly):
     """A robot. In `links` parents come before their children; joints have the same order.
 
     Tree coordinates are the positions of all moving joints. The independent coordinates
@@ -651,7 +276,7 @@ class Mechanism(_Kept):
     """The base's own body, if it is known; it only matters for a floating base"""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gravity", _frozen("gravity", self.gravity))
+        object.__setattr__(self, "gravity", frozen("gravity", self.gravity))
 
     def __repr__(self) -> str:
         return in_one_line(self)

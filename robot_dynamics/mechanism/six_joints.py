@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import InputError, wrong
 from ..scalar import Array, is_zero
-from .mechanism import Inertial, Joint, Link, Mechanism, new_name
+from .bodies import Inertial
+from .mechanism import Joint, Link, Mechanism, new_name
 
 BASE = 6
 """Number of joints that carry the base"""

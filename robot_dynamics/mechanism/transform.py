@@ -9,19 +9,9 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from ..scalar import Scalar, array, rotation_to, rotation_z
-from .mechanism import (
-    Armature,
-    Attachment,
-    Coupling,
-    Friction,
-    Inertial,
-    Joint,
-    Link,
-    Mechanism,
-    Pose,
-    Rotor,
-    new_name,
-)
+from .bodies import Inertial, Pose
+from .friction import Friction
+from .mechanism import Armature, Attachment, Coupling, Joint, Link, Mechanism, Rotor, new_name
 
 ROTOR_MODELS = ("full", "reflected", "none")
 

@@ -12,7 +12,7 @@ import click
 
 from ...errors import InputError, listed, wrong
 from ...mechanism import Inertial
-from ...mechanism.mechanism import body_from
+from ...mechanism.bodies import body_from
 from ...outputs import Output
 from ..command import Command, Progress
 from ..shared_options import flag, motor_efforts, number, path, recordings, several

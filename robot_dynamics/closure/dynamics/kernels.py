@@ -19,7 +19,7 @@ from ...errors import InputError
 from ...formulations.layout import Layout, Recompile
 from ...inputs import as_floats
 from ...mechanism.base_parameters import Moments
-from ...mechanism.mechanism import body_from, body_numbers
+from ...mechanism.bodies import body_from, body_numbers
 from ...scalar import Array, Floats
 from .control_model import ClosedModel
 from .platform import platform_links

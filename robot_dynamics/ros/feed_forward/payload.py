@@ -14,7 +14,7 @@ from ...description.fields import LARGEST
 from ...errors import listed, one_line, shown
 from ...inputs import finite
 from ...mechanism import Inertial, Mechanism
-from ...mechanism.mechanism import inertia_matrix
+from ...mechanism.bodies import inertia_matrix
 from ...scalar import Floats
 from .refusal import RefusedError
 
