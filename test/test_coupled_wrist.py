@@ -15,8 +15,8 @@ import yaml
 import robot_dynamics as rd
 from robot_dynamics.app.identification_report import _Joint, _shaft_chart, _shafts, stretches, write
 from robot_dynamics.identification import Recording, Stream
-from robot_dynamics.identification.preparation import Samples
 from robot_dynamics.identification.result_files import _changed_rotors, save
+from robot_dynamics.identification.samples import Samples
 from robot_dynamics.identification.shared_motors import shared_motors
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Armature, Friction, Inertial

@@ -32,9 +32,10 @@ from robot_dynamics.errors import BackendError, InputError, RecordingError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification import fleet as fleets
 from robot_dynamics.identification.fleet import Here, Sum, Workers, _Waiting, fleet_at
-from robot_dynamics.identification.identify import _Passes, _reduced
+from robot_dynamics.identification.passes import Passes
 from robot_dynamics.identification.per_recording import Work, reduced
 from robot_dynamics.identification.prepared_cache import PreparedCache
+from robot_dynamics.identification.reduction import sum_of
 from robot_dynamics.identification.shared_filter import FEW
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
@@ -425,8 +426,8 @@ class Backwards(Here):
 
 def test_what_is_told_of_recordings_comes_in_their_order(arm, logs):
     work = Work(arm, None, {}, {}, None, None, 1 / 3, None)
-    passes = _Passes(Backwards(), lambda words: None)
-    _, kept, _ = _reduced(passes, work, dict(enumerate(logs[:3])))
+    passes = Passes(Backwards(), lambda words: None)
+    _, kept, _ = sum_of(passes, work, dict(enumerate(logs[:3])))
     assert [*kept] == [0, 1]
     assert [each.source for each in kept.values()] == ["0.csv", "1.csv"]
 
@@ -448,9 +449,9 @@ def test_memory_is_flat_in_the_number_of_recordings(arm, logs, alone):
         with PreparedCache() as cache:
             # a large fleet shares its filters
             work = Work(arm, None, {}, {}, None, 10.0, 1 / 3, cache)
-            passes = _Passes(Here(), lambda words: None)
+            passes = Passes(Here(), lambda words: None)
             tracemalloc.start()
-            _, kept, _ = _reduced(passes, work, dict(enumerate(some)))
+            _, kept, _ = sum_of(passes, work, dict(enumerate(some)))
             assert len(kept) == len(some)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()

@@ -19,8 +19,9 @@ from robot_dynamics.formulations.terms import RIGID
 from robot_dynamics.identification import Identification, Recording, Stream, identify
 from robot_dynamics.identification.bodies import is_possible, numbers
 from robot_dynamics.identification.fit import about_described_bodies, fit, with_noise
+from robot_dynamics.identification.low_pass import SATURATED
 from robot_dynamics.identification.normal_equations import approached, reduce
-from robot_dynamics.identification.preparation import SATURATED, differences, prepare
+from robot_dynamics.identification.preparation import differences, prepare
 from robot_dynamics.identification.quality import _units
 from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.result_files import save, summary

@@ -39,6 +39,7 @@ from robot_dynamics.identification.doubts import OPPOSITE, STATIC, Doubt
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET, SLIDING, SLOW
 from robot_dynamics.identification.identified import refuse_nonsense
+from robot_dynamics.identification.low_pass import _unsaturated, filtered
 from robot_dynamics.identification.normal_equations import (
     NormalEquations,
     Rows,
@@ -49,18 +50,11 @@ from robot_dynamics.identification.normal_equations import (
     reduce,
     robust,
 )
-from robot_dynamics.identification.preparation import (
-    Samples,
-    _noise,
-    _rate_deviation,
-    _unsaturated,
-    differences,
-    even,
-    filtered,
-    prepare,
-)
+from robot_dynamics.identification.preparation import differences, even, prepare
 from robot_dynamics.identification.quality import MISSED, far_off, large, lost, other_unit
+from robot_dynamics.identification.recorded_rates import _noise, _rate_deviation
 from robot_dynamics.identification.recording import Recording, Stream, thinned
+from robot_dynamics.identification.samples import Samples
 from robot_dynamics.identification.selection import HUMP, Drive, _Scored, _without_bodies, nothing
 from robot_dynamics.identification.solve import Prior, inverted, minimise
 from robot_dynamics.identification.torque_errors import Errors, SquaredErrors

@@ -18,9 +18,11 @@ from robot_dynamics.errors import RecordingError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.fleet import located
+from robot_dynamics.identification.low_pass import filtered
 from robot_dynamics.identification.per_recording import Work, key_of
-from robot_dynamics.identification.preparation import Choice, Even, even, filtered
+from robot_dynamics.identification.preparation import Even, even
 from robot_dynamics.identification.recording import Stream
+from robot_dynamics.identification.samples import Choice
 from robot_dynamics.identification.shared_filter import (
     FEW,
     SharedFilter,

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from .fit import Fitted
 from .normal_equations import CHUNK, ENOUGH, SIGMA_OF_MAD, Rows, correlation_length
-from .preparation import Samples
 from .recording import Floats, thinned
+from .samples import Samples
 from .solve import inverted
 from .unknowns import Columns
 

@@ -38,8 +38,9 @@ from .friction_laws import PLAIN
 from .identified import Identified
 from .identified_mechanism import fixed_to, parted
 from .normal_equations import NormalEquations, SummedEquations, approached
-from .preparation import Even, Prepared, Samples
+from .preparation import Even
 from .recording import Floats
+from .samples import Prepared, Samples
 from .solve import Prior, minimise
 from .unknowns import (
     body_names,

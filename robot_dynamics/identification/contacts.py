@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .normal_equations import robust_deviation
-from .preparation import Samples
 from .recording import Floats, runs
+from .samples import Samples
 
 WINDOW = 0.25
 """Length in s of the windows over which residuals are averaged"""

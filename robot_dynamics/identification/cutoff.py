@@ -23,9 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .low_pass import filtered
 from .normal_equations import BIWEIGHT, SIGMA_OF_MAD, Rows, Sums, approached, robust
-from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
+from .preparation import WHOLE, Even
 from .recording import Floats, thinned
+from .samples import Choice, Samples, joined
 from .torque_errors import relative
 from .unknowns import Columns
 

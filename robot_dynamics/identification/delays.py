@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 
 from .cutoff import FIRST, CrossValidation
 from .doubts import surely_worse
+from .low_pass import THINNING, filtered
 from .mixed import PARTS, Fits
-from .preparation import LATEST, THINNING, WHOLE, Even, even, filtered, joined
+from .preparation import WHOLE, Even, even
 from .quality import HARDLY
+from .recorded_rates import LATEST
 from .recording import Floats, Recording, thinned
+from .samples import joined
 from .unknowns import Columns, Unknowns
 
 BETTER = 0.9

@@ -40,9 +40,10 @@ from .band import root_of
 from .fleet import one_blas_thread
 from .motor_efforts import motor_rows
 from .normal_equations import correlation_length
-from .preparation import CUTOFF, Prepared, Samples, prepare
+from .preparation import CUTOFF, prepare
 from .read import Source, adapted, as_list
 from .recording import Floats
+from .samples import Prepared, Samples
 from .unknowns import Unknowns, match, sliding
 
 OWN = 5

@@ -20,8 +20,8 @@ from ..mechanism import Mechanism
 from ..mechanism.transform import with_parts
 from .fit import Fit
 from .normal_equations import FOLDS, robust_sum
-from .preparation import Prepared
 from .recording import Floats
+from .samples import Prepared
 from .torque_errors import SplitDynamics, friction_of
 
 SHARES = (2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2)

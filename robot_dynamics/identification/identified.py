@@ -19,8 +19,8 @@ from .band import Band
 from .contacts import Contact
 from .doubts import Doubt
 from .fit import Fitted
-from .preparation import Choice, Samples
 from .recording import Floats
+from .samples import Choice, Samples
 from .torque_errors import Errors
 
 NONSENSE = 0.99

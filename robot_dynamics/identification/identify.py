@@ -6,9 +6,8 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from statistics import median_low
@@ -17,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ..description import load
-from ..errors import InputError, RecordingError, RobotDynamicsError, wrong
+from ..errors import InputError, RecordingError, wrong
 from ..mechanism import Mechanism
 from . import contacts, shared_motors
 from .band import Band, Needed, Spread, spread
@@ -26,12 +25,13 @@ from .contacts import Contact
 from .doubts import LITTLE as SUSPECT
 from .doubts import Doubt, PlainModel, doubts, nothing_left, plain_model, remaining
 from .fit import Fit, Fitted, about_described_bodies, fit
-from .fleet import Fleet, Sum, fleet_at, one_blas_thread
+from .fleet import Sum, fleet_at, one_blas_thread
 from .friction_smoothing import FrictionSmoothing, smoothing_words
 from .identified import Identified, Kept, Trace, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .mixed import Mixed, Mounting
-from .normal_equations import NormalEquations, quietest
+from .normal_equations import NormalEquations
+from .passes import Passes, together
 from .per_recording import (
     HELD_OUT,
     Judged,
@@ -44,7 +44,6 @@ from .per_recording import (
     key_of,
     mixed_up,
     motors_shared,
-    reduced,
     traces_of,
     zero_equations,
 )
@@ -66,20 +65,14 @@ from .quality import (
     other_unit,
     undetermined,
 )
-from .read import Source, as_list, name_of
+from .read import Source, as_list
 from .recording import Floats
+from .reduction import a_few, chosen_filters, sum_of
 from .selection import places_of
-from .shared_filter import FEW, SharedFilter, groups
 from .torque_errors import Errors, SquaredErrors
 from .unknowns import Columns, Unknowns, match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
-SINGLE = 3
-"""Largest number of recordings of which alike lines are not put together"""
-NUMBER = re.compile(r"(?<![\w.])\d[\d.]*(e[-+]?\d+)?")
-"""A number, but none in a name"""
-
-R = TypeVar("R")
 F = TypeVar("F", bound=Fitted)
 I = TypeVar("I", bound=Identified)
 
@@ -201,7 +194,7 @@ def identify(
             motor_efforts=motor_efforts,
         )  # fmt: skip
         kind: type[_Run[Any, Any]] = _ClosedRun if mechanism.loops else _OpenRun
-        run = kind.of(_Passes(fleet, progress), work, sources, judges)
+        run = kind.of(Passes(fleet, progress), work, sources, judges)
         found: Identification | ClosedIdentification = _identified(run)
         return replace(found, source=source, notes=(*fleet.notes, *found.notes))
 
@@ -315,7 +308,7 @@ class _Run(ABC, Generic[F, I]):
     kind: ClassVar[Callable[..., Any]]
     """The result's class"""
 
-    passes: _Passes
+    passes: Passes
     work: Work
     unknowns: Columns
     normal: NormalEquations
@@ -327,7 +320,7 @@ class _Run(ABC, Generic[F, I]):
 
     @classmethod
     def of(
-        cls, passes: _Passes, work: Work, sources: Sequence[Source], judges: Sequence[Source]
+        cls, passes: Passes, work: Work, sources: Sequence[Source], judges: Sequence[Source]
     ) -> _Run[F, I]:
         """Read and reduce all recordings that are fitted.
 
@@ -335,8 +328,8 @@ class _Run(ABC, Generic[F, I]):
             RecordingError: none can be used.
         """
         numbered = dict(enumerate(sources))
-        work = replace(work, filters=_filters(passes, work, _few(numbered)))
-        normal, used, work = _reduced(passes, work, numbered)
+        work = replace(work, filters=chosen_filters(passes, work, a_few(numbered)))
+        normal, used, work = sum_of(passes, work, numbered)
         passes.progress("fitting")
         unknowns = cls.looked_for(work, normal, used)
         only = {key_of(each) for each in judges} - {key_of(each) for each in sources}
@@ -454,7 +447,7 @@ class _Run(ABC, Generic[F, I]):
         if not self.normal.without(places).count.any():
             raise RecordingError(nothing_left(doubtful, self.work.effort_scale), name="recording")
         excluded = frozenset(each.joint for each in doubtful)
-        normal = _reduced(self.passes, self.work, self.fitting, excluded, self.joints)[0]
+        normal = sum_of(self.passes, self.work, self.fitting, excluded, self.joints)[0]
         return replace(self, normal=normal)
 
     def scaled(self, doubtful: Sequence[Doubt]) -> _Run[F, I]:
@@ -602,7 +595,7 @@ class _OpenRun(_Run[Fit, Identification]):
         if not smoothing.rates.any():
             return found
         test = partial(errors_near_rest, self.work, smoothing=smoothing)
-        few = _few(self.fitting)
+        few = a_few(self.fitting)
         total = self.passes.summed("comparing friction near rest in", test, few)
         return found if total is None else replace(found, smoothing=smoothing.chosen(total))
 
@@ -720,172 +713,6 @@ class _ClosedRun(_Run[ClosedFit, ClosedIdentification]):
         return self.unknowns.mechanism_of(found.x)
 
 
-class _Passes:
-    """Applies functions to the recordings, some of which may be unusable."""
-
-    def __init__(self, fleet: Fleet, progress: Callable[[str], None]):
-        self._fleet, self.progress = fleet, progress
-        self._left_out: list[tuple[str, str]] = []
-        """The names of recordings that could not be used, and their errors"""
-
-    def over(
-        self,
-        doing: str,
-        function: Callable[[Source], R],
-        sources: Mapping[int, Source],
-        needed: bool = True,
-    ) -> Iterator[tuple[int, R]]:
-        """The results of the usable recordings with the recordings' indices, in any order.
-
-        Raises:
-            RobotDynamicsError: the error of the first recording, if one is needed and none is
-                usable.
-        """
-        indices, faults = [*sources], {}
-        if indices:
-            more = f" and {len(indices) - 1} more" if len(indices) > 1 else ""
-            self.progress(f"{doing} {name_of(sources[indices[0]])}{more}")
-        for done, (k, outcome) in enumerate(self._fleet.map(function, [*sources.values()]), 1):
-            index = indices[k]
-            if isinstance(outcome, RobotDynamicsError):
-                faults[index] = outcome
-            else:
-                yield index, outcome
-            if len(indices) > 1:
-                self.progress(f"{doing}: {done} of {len(indices)}, {name_of(sources[index])}")
-        if needed and faults and len(faults) == len(indices):
-            raise faults[min(faults)]
-        self._left_out += [(name_of(sources[k]), str(faults[k])) for k in sorted(faults)]
-
-    def summed(
-        self,
-        doing: str,
-        function: Callable[[Source], R],
-        sources: Mapping[int, Source],
-        needed: bool = True,
-    ) -> R | None:
-        """The sum of these results; None: no recording is usable. Otherwise as `over`."""
-        total: Sum[R] = Sum()
-        for _, each in self.over(doing, function, sources, needed):
-            total.add(each)
-        return total.value() if total else None
-
-    def left_out(self) -> Iterator[str]:
-        """What is said of the recordings that could not be used."""
-        return (f"left out: {line}" for line in _together(self._left_out))
-
-
-def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """What is said of recordings: of more than `SINGLE` lines that differ in numbers alone, the
-    first one and the names of the others.
-
-    Args:
-        said: the recordings' names, and lines that begin with them.
-    """
-    alike: dict[str, dict[str, str]] = {}
-    for name, line in said:
-        words = NUMBER.sub("", line.removeprefix(name).split(" (")[0])
-        alike.setdefault(words, {}).setdefault(line, name)
-    for lines in alike.values():
-        (first, *_), (_, *names) = lines, lines.values()
-        if len(lines) > SINGLE:
-            yield f"{first}; likewise {len(names)} more: {', '.join(names)}"
-        else:
-            yield from lines
-
-
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Recordings of the same joints."""
-
-    members: dict[int, Reduced] = field(default_factory=dict)
-    first: list[NormalEquations] = field(default_factory=list)
-    """Those from which the usual noise is determined"""
-    total: Sum[NormalEquations] = field(default_factory=Sum)
-
-
-def _widest(groups: Mapping[tuple[str, ...], _Group]) -> tuple[str, ...]:
-    """The set of joints that was recorded for the longest time in total."""
-
-    def motion(joints: tuple[str, ...]) -> tuple[float, int, tuple[str, ...]]:
-        members = groups[joints].members.values()
-        return math.fsum(each.duration for each in members), len(joints), joints
-
-    return max(groups, key=motion)
-
-
-def _reduced(
-    passes: _Passes,
-    work: Work,
-    sources: Mapping[int, Source],
-    excluded: frozenset[str] = frozenset(),
-    of: tuple[str, ...] | None = None,
-) -> tuple[NormalEquations, dict[int, Reduced], Work]:
-    """The sum of all normal equations, the summaries of the recordings used, and the settings with
-    which they were reduced.
-
-    Recordings may have different joints; the set that was recorded for the longest time is
-    identified. If there are many recordings, the usual noise is determined from a few of them.
-
-    Args:
-        passes: the passes over the recordings.
-        work: the settings.
-        sources: the recordings.
-        excluded: the joints whose efforts are not used.
-        of: the joints to take; None: all that were recorded.
-    """
-    work = replace(work, quietest={})
-    groups: dict[tuple[str, ...], _Group] = {}
-
-    def take(
-        work: Work, joints: tuple[str, ...] | None, some: Mapping[int, Source], needed: bool
-    ) -> Iterator[tuple[_Group, NormalEquations]]:
-        function = partial(reduced, work, joints=joints, excluded=excluded)
-        for k, (normal, each) in passes.over("reducing", function, some, needed):
-            group = groups.setdefault(each.joints, _Group())
-            group.members[k] = each
-            yield group, normal
-
-    few = _few(sources)
-    rest = {k: each for k, each in sources.items() if k not in few}
-    for group, normal in take(work, of, few, needed=not rest):
-        group.first.append(normal)
-    if groups:
-        joints = _widest(groups)
-        least = quietest(work.unknowns(joints), groups[joints].first)
-        work = replace(work, quietest=dict(zip(joints, least.tolist(), strict=True)))
-    for joints, group in groups.items():
-        for normal in group.first:
-            group.total.add(normal.at_least(work.least(joints)))
-    for group, normal in take(work, of, rest, needed=not groups) if rest else ():
-        group.total.add(normal)
-    joints = _widest(groups)
-    others = {k: sources[k] for other in groups if other != joints for k in groups[other].members}
-    for group, normal in take(work, joints, others, needed=False):
-        group.total.add(normal)
-    found = groups[joints]
-    return found.total.value(), dict(sorted(found.members.items())), work
-
-
-def _few(sources: Mapping[int, Source]) -> dict[int, Source]:
-    """At most `FEW` recordings that represent all; the choice does not depend on their order."""
-    order = sorted(sources, key=lambda k: key_of(sources[k]))
-    few = min(FEW, len(order))
-    return {k: sources[k] for k in sorted(order[len(order) * i // few] for i in range(few))}
-
-
-def _filters(passes: _Passes, work: Work, few: Mapping[int, Source]) -> tuple[SharedFilter, ...]:
-    """The filters that groups of these recordings choose together; none if there is only one
-    recording, or the cut-off is given."""
-    if work.cutoff is not None or len(few) < 2:
-        return ()
-    excerpt = partial(work.excerpt, share=1.0 / len(few))
-    read = [(key_of(few[k]), raw) for k, raw in passes.over("reading", excerpt, few, needed=False)]
-    return tuple(
-        SharedFilter.of(work.unknowns(group[0][1].joints), group) for group in groups(read)
-    )
-
-
 def _notes(
     locked: Mapping[str, float], recordings: Sequence[Reduced | Judged], work: Work
 ) -> Iterator[str]:
@@ -897,4 +724,4 @@ def _notes(
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"
     said = ((each.source, f"{each.source}: {note}") for each in recordings for note in each.notes)
-    yield from _together(said)
+    yield from together(said)

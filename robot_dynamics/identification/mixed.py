@@ -39,8 +39,8 @@ from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .doubts import ROUNDING, plain_drives, surely_worse
 from .normal_equations import Rows
-from .preparation import Samples
 from .recording import Floats, thinned
+from .samples import Samples
 from .selection import embedding
 from .solve import solved
 from .unknowns import Unknowns

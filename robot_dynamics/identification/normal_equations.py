@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .friction_laws import stands_still
-from .preparation import Prepared, Samples
 from .recording import Floats, thinned
+from .samples import Prepared, Samples
 from .solve import Prior, inverted, solved
 from .unknowns import Columns
 

@@ -22,10 +22,11 @@ from .identified import Trace
 from .mixed import Mixed, Mounting, in_degrees, mixed
 from .motor_efforts import at_joints
 from .normal_equations import NormalEquations, reduce
-from .preparation import Choice, Even, Prepared, even, joined
+from .preparation import Even, even
 from .prepared_cache import Key, PreparedCache
 from .read import Source, adapted
 from .recording import Floats, Recording
+from .samples import Choice, Prepared, joined
 from .shared_filter import SharedFilter
 from .shared_motors import SharedMotor, shared_motors
 from .torque_errors import SplitDynamics, SquaredErrors, compared, squared_errors

@@ -8,8 +8,7 @@ at its ends, and decimated to the filter's bandwidth.
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,31 +16,17 @@ from numpy.typing import NDArray
 
 from ..errors import RecordingError
 from ..inputs import frequency
-from .friction_laws import (
-    BACKWARDS,
-    FORWARDS,
-    OFFSET,
-    RATES,
-    RAW,
-    STIFFNESS,
-    STRIBECK,
-    VISCOUS,
-    rates,
-    raw_columns,
-)
+from .implausible import check_source, with_efforts, without_absurd
 from .jumps import without_jumps
+from .low_pass import filtered, transient_length
+from .recorded_rates import with_rates
 from .recording import Floats, Recording, Stream, runs, thinned
 from .resampling import GAP, even_stretches, splined
-from .zero_phase import ZeroPhase, both_ways, butterworth, differences
+from .samples import Prepared, Samples
+from .zero_phase import differences
 
-ORDER = 4
-"""Order of the Butterworth filter"""
 WHOLE = 0.4
 """Fraction of the sampling rate at or above which a cut-off filters nothing"""
-HIGHEST = 0.45
-"""The highest cut-off, as a fraction of the sampling rate; from a half on, there is no filter"""
-THINNING = 10.0
-"""Samples kept per period of the cut-off frequency; more add no information"""
 SHORTEST = 1.0
 """s of motion; shorter stretches are left out"""
 MOST, LONGEST = 240_000, 240.0
@@ -64,235 +49,11 @@ LONGEST_REST = 0.3
 do"""
 MOST_RESTING = 2400
 """Largest number of samples of a stretch's rests that are kept"""
-NOISIER = 2.0
-"""Ratio of the noise of recorded rates to that of position differences, beyond which the latter are
-used"""
 SLOW = 5.0
 """Hz: below this sampling rate, the unit of time is questioned"""
-MOSTLY = 0.9
-"""Fraction of the samples that must have a recorded rate"""
-MATCH = 0.1
-"""Relative deviation of recorded rates from position differences, beyond which the latter are
-used"""
-LATEST = 0.1
-"""s: the longest delay of recorded rates after the positions that is looked for"""
-LESS = 0.5
-"""Ratio of the deviation of recorded rates from delayed position differences to that without the
-delay, up to which they are late"""
-LOW = 10
-"""Ratio of the Nyquist frequency to that up to which recorded and derived rates are compared"""
-FEWEST = 30
-"""Smallest number of samples of a stretch whose rates are compared"""
-NOTHING = 1e-9
-"""Efforts that never exceed this fraction of another joint's are 0 but for rounding"""
-FEWEST_UNSIGNED, NEAR_ZERO = 3, 0.01
-"""Number of joints, and fraction of the largest effort: efforts that come this close to 0 and never
-change their sign, at every joint of at least so many that move to and fro, have lost it"""
-MOST_ROBOTS, APART, LEAST_APART = 4, 0.25, 0.01
-"""Largest number of robots whose messages may alternate; ratio of the usual step from one message
-to the next of the same robot to that between robots, below which they do; rad or m, the smallest
-usual step between robots"""
-ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
-"""rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons; larger values are
-implausible"""
-SATURATED = 5
-"""Number of consecutive samples at the largest or smallest effort that indicates saturation, as a
-multiple of the usual number at other values, which is 1 unless efforts are coarse or sampled faster
-than measured"""
-USUAL = 0.9
-"""Quantile of the lengths of runs of equal efforts that counts as the usual length"""
 CUTOFF = 10.0
 """Hz, the low-pass filter's cut-off where it is not chosen from the data: the noise of unfiltered
 accelerations would make bodies too light"""
-
-
-@dataclass(frozen=True, eq=False)
-class Smoothing:
-    """The zero-phase filters of successive stretches, and the filtered rates."""
-
-    filters: tuple[ZeroPhase, ...]
-    qd: Floats
-    """(m, n), of all stretches: at the recording's sampling rate, before decimation"""
-    qdd: Floats
-    """(m, n): likewise"""
-
-    def __call__(self, values: Floats) -> Floats:
-        """Filter values (m, …) of the whole stretches."""
-        signals = np.ascontiguousarray(values.reshape(len(values), -1).T, dtype=float)
-        smooth: Floats = self.signals(signals).T.reshape(values.shape)
-        return smooth
-
-    def signals(self, x: Floats) -> Floats:
-        """Filter signals (c, m), one in each row."""
-        edges = np.cumsum([each.length for each in self.filters])[:-1]
-        pairs = zip(self.filters, np.split(x, edges, axis=1), strict=True)
-        parts = [smooth(part) for smooth, part in pairs]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-
-
-BY_JOINT = ("q", "qd", "qdd", "tau", "unfiltered", "usable", "friction")
-"""The fields of `Samples` that have a column per joint"""
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """A stretch of evenly sampled motion; rows are samples, columns are joints."""
-
-    time: Floats
-    """(k,), s since the recording's first stamp"""
-    q: Floats
-    qd: Floats
-    qdd: Floats
-    tau: Floats
-    """Filtered in the same way as q, qd and qdd"""
-    unfiltered: Floats
-    """The effort as measured, unfiltered"""
-    usable: NDArray[np.bool_]
-    """(k, n): whether the effort may be used"""
-    friction: Floats | None = None
-    """(k, n, RAW): the friction columns, filtered like the effort, in which the filter smooths the
-    step of dry friction where a joint reverses. None: not filtered"""
-    smoothing: Smoothing | None = None
-    place: NDArray[np.intp] | None = None
-    """(k,): indices of these samples in the rows of `smoothing`"""
-
-    @classmethod
-    def without_efforts(cls, q: Floats, qd: Floats, qdd: Floats) -> Samples:
-        """States (k, n) with efforts of 0, all usable."""
-        zero = np.zeros(q.shape)
-        return cls(np.arange(len(q)), q, qd, qdd, zero, zero, np.ones(q.shape, dtype=bool))
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    def rows(self, chosen: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Samples:
-        """Only these samples."""
-        given = {name: getattr(self, name) for name in ("time", *BY_JOINT, "place")}
-        some = {name: each[chosen] for name, each in given.items() if each is not None}
-        return replace(self, **some)
-
-    def columns(self, chosen: list[int]) -> Samples:
-        """Only these joints, in this order."""
-        given = {name: getattr(self, name) for name in BY_JOINT}
-        some = {name: each[:, chosen] for name, each in given.items() if each is not None}
-        smooth = self.smoothing
-        if smooth is not None:
-            smooth = replace(smooth, qd=smooth.qd[:, chosen], qdd=smooth.qdd[:, chosen])
-        return replace(self, smoothing=smooth, **some)
-
-    @property
-    def sharp(self) -> Samples:
-        """The samples without filtered friction columns: friction has steps."""
-        return replace(self, friction=None, smoothing=None, place=None)
-
-    def filtered(self, columns: Callable[[Floats], Floats]) -> Floats:
-        """(k, …): columns(qd), filtered like the effort.
-
-        Args:
-            columns: maps rates (m, n) to columns (m, …).
-        """
-        if self.smoothing is None:
-            return columns(self.qd)
-        return np.asarray(self.smoothing(columns(self.smoothing.qd))[self.place])
-
-    def blurred(self, friction: Callable[[Floats, Floats, Floats], Floats]) -> Floats:
-        """(k, n): filtered friction minus friction, both at q = 0, as a filter changes its steps.
-
-        Args:
-            friction: maps positions, rates and accelerations (k, n) to torques (k, n).
-        """
-        if self.smoothing is None:
-            return np.zeros_like(self.tau)
-        qd = self.smoothing.qd
-        sharp = friction(np.zeros_like(qd), qd, self.smoothing.qdd)
-        return np.asarray((self.smoothing(sharp) - sharp)[self.place])
-
-    @property
-    def period(self) -> float:
-        """s between consecutive samples"""
-        return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
-
-
-def joined(parts: Sequence[Samples]) -> Samples:
-    """Concatenate stretches."""
-    first = parts[0]
-    whole = {
-        name: np.concatenate([getattr(each, name) for each in parts])
-        for name in ("time", *BY_JOINT)
-        if getattr(first, name) is not None
-    }
-    own = [part.smoothing for part in parts if part.smoothing is not None]
-    if len(own) < len(parts):
-        return replace(first, **whole, smoothing=None, place=None)
-    qd, qdd = (np.concatenate([getattr(each, name) for each in own]) for name in ("qd", "qdd"))
-    filters = tuple(one for each in own for one in each.filters)
-    before = np.cumsum([0, *(len(each.qd) for each in own)])
-    places = [k + np.asarray(part.place) for k, part in zip(before, parts, strict=False)]
-    smoothing = Smoothing(filters, qd, qdd)
-    return replace(first, **whole, smoothing=smoothing, place=np.concatenate(places))
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """A cut-off, and how it was chosen."""
-
-    cutoff: float | None
-    """Hz; None: not filtered"""
-    candidates: Floats
-    """(c,), Hz, ascending; infinite: not filtered"""
-    errors: Floats
-    """(c, n): RMS prediction error with each candidate, relative to the smallest one; NaN: the
-    joint has no usable effort; infinite: not compared"""
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A recording, prepared for the fit."""
-
-    source: str
-    joints: tuple[str, ...]
-    """The joints of the columns"""
-    measured: tuple[str, ...]
-    """The joints with efforts"""
-    stretches: tuple[Samples, ...]
-    rate: float
-    """Hz, the recording's sampling rate"""
-    cutoff: float | None
-    """Hz; None: not filtered"""
-    notes: tuple[str, ...]
-    """What was found and how it was handled, one line each"""
-    choice: Choice | None = None
-    """How the cut-off was chosen; None: it was given, or chosen from other recordings"""
-    resting: tuple[Samples, ...] = ()
-    """Some samples of long standstills, which are not used for the fit; only efforts of joints that
-    stand still are usable"""
-
-    @property
-    def duration(self) -> float:
-        """s, the samples' total duration"""
-        return sum(len(each) * each.period for each in self.stretches)
-
-    def split(self, fraction: float) -> tuple[Prepared, Prepared]:
-        """(the first part, the last part) of the samples; rests belong to the first one.
-
-        Args:
-            fraction: the last part, as a fraction of all samples.
-        """
-        total = sum(map(len, self.stretches))
-        first: list[Samples] = []
-        last: list[Samples] = []
-        left = round(total * (1 - fraction))
-        for each in self.stretches:
-            head = min(left, len(each))
-            left -= head
-            first += [each.rows(slice(0, head))] if head else []
-            last += [each.rows(slice(head, None))] if head < len(each) else []
-        end = last[0].time[0] if last else np.inf
-        resting = tuple(each.rows(each.time < end) for each in self.resting)
-        return (
-            replace(self, stretches=tuple(first), resting=resting),
-            replace(self, stretches=tuple(last), resting=()),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,10 +195,10 @@ def even(
     turns = tuple(name not in set(sliding) for name in joints)
     notes = list(recording.notes)
     source = recording.source
-    recording = _without_absurd(recording, notes)
+    recording = without_absurd(recording, notes)
     stream = _one_stream(recording, joints, turns, notes)
-    stream, measured = _with_efforts(stream, source, notes)
-    _check_source(stream, source)
+    stream, measured = with_efforts(stream, source, notes)
+    check_source(stream, source)
     pieces = sorted(even_stretches(stream, notes, turns), key=lambda piece: piece.time[0])
     pieces = [part for piece in pieces for part in piece.parts(AT_ONCE)]
     if not pieces:
@@ -447,7 +208,7 @@ def even(
         notes.append(f"one sample every {1 / rate:.3g} s: are the times in seconds?")
     _check_motion(pieces, source, notes)
     start = pieces[0].time[0]
-    pieces, delay = _with_rates(pieces, notes, late)
+    pieces, delay = with_rates(pieces, notes, late)
     pieces = [replace(each, time=each.time - start) for each in pieces]
     notes = list(dict.fromkeys(notes))
     return Even(source, joints, turns, measured, tuple(pieces), rate, tuple(notes), delay)
@@ -475,32 +236,6 @@ def prepare(
         InputError: an invalid cut-off.
     """
     return even(recording, joints, sliding).filtered(cutoff, rests)
-
-
-def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
-    """The recording with NaN for physically implausible values."""
-    streams, count, example = [], 0, ""
-    for stream in recording.streams:
-        values = {}
-        for name, most in ABSURD.items():
-            values[name] = field = getattr(stream, name)
-            with np.errstate(invalid="ignore"):
-                absurd = np.abs(field) > most
-            if absurd.any():
-                values[name] = np.where(absurd, np.nan, field)
-                row, column = np.argwhere(absurd)[0]
-                example = example or (
-                    f"{name} {field[row, column]:.3g} of {stream.names[column]} at "
-                    f"{stream.time[row]:.3f} s"
-                )
-            count += int(absurd.sum())
-        streams.append(replace(stream, **values))
-    if count:
-        notes.append(
-            f"implausible values were dropped: {count} (positions or velocities above 1e5, "
-            f"efforts above 1e9), such as {example}"
-        )
-    return replace(recording, streams=tuple(streams))
 
 
 def _one_stream(
@@ -557,78 +292,6 @@ def _interpolated(time: Floats, values: Floats, at: Floats) -> Floats:
     return found
 
 
-def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
-    """The stream without the efforts of joints at which all are missing or 0 (less than `NOTHING`
-    of the largest joint's), and the other joints."""
-    for j, name in enumerate(stream.names):
-        if not np.isfinite(stream.position[:, j]).any():
-            raise RecordingError(f"{source}: no position of {name} is a number", name=source)
-    efforts = stream.effort.copy()
-    silent = []
-    sizes = [np.abs(column[np.isfinite(column)]) for column in efforts.T]
-    # a quantile, so that one absurd value does not make all others look like nothing
-    largest = max((float(np.quantile(each, 0.9)) for each in sizes if len(each)), default=0.0)
-    for j, name in enumerate(stream.names):
-        if not len(sizes[j]) or sizes[j].max() <= NOTHING * largest:
-            silent.append(name)
-            efforts[:, j] = np.nan
-    if len(silent) == len(stream.names):
-        raise RecordingError(
-            f"{source}: no efforts: all are missing or 0; record them (the field `effort` of "
-            "sensor_msgs/JointState)",
-            name=source,
-        )
-    if silent:
-        notes.append(
-            f"no efforts for {', '.join(silent)}: parameters that depend only on them keep their "
-            "described values"
-        )
-    measured = tuple(name for name in stream.names if name not in silent)
-    if all(map(_unsigned, stream.position.T, efforts.T)) and len(measured) >= FEWEST_UNSIGNED:
-        raise RecordingError(
-            f"{source}: the efforts of all joints come close to 0 but never change their sign, as "
-            "currents that were recorded without it; record them with their sign",
-            name=source,
-        )
-    return replace(stream, effort=efforts), measured
-
-
-def _unsigned(position: Floats, effort: Floats) -> bool:
-    """Whether a joint's efforts (k,), if there are any, never change their sign but come close to 0
-    while it moves to and fro. Efforts of 0 tell nothing: the drive may be off."""
-    steps = np.diff(position[np.isfinite(position)])
-    told = effort[np.isfinite(effort) & (effort != 0)]
-    if not len(told):
-        return True
-    sizes = np.abs(told)
-    same = (told > 0).all() or (told < 0).all()
-    to_and_fro = (steps < 0).any() and (steps > 0).any()
-    return bool(same and to_and_fro and sizes.min() <= NEAR_ZERO * sizes.max())
-
-
-def _check_source(stream: Stream, source: str) -> None:
-    """Refuse messages of several robots, or of several nodes, that take turns under the same names:
-    some messages later, the state is far nearer than in the next message."""
-    measured = np.isfinite(stream.effort).any(axis=0)
-    told = np.isfinite(np.hstack([stream.position, stream.effort[:, measured]])).all(axis=1)
-    position = stream.position[told]
-    if len(position) <= MOST_ROBOTS:
-        return
-    steps = {k: np.abs(position[k:] - position[:-k]).max(axis=1) for k in range(1, MOST_ROBOTS + 1)}
-    apart = float(np.median(steps[1]))
-    for k in range(2, MOST_ROBOTS + 1):
-        if apart > LEAST_APART and float(np.median(steps[k])) < APART * apart:
-            at = int(np.argmax(steps[1]))
-            j = int(np.argmax(np.abs(position[at + 1] - position[at])))
-            raise RecordingError(
-                f"{source}: its messages take turns between {k} states that are far apart "
-                f"({stream.names[j]} at {position[at, j]:.3g} and {position[at + 1, j]:.3g}): do "
-                f"{k} robots, or {k} nodes, publish the same joints? Record only one of them, or "
-                "give them topics or names of their own",
-                name=source,
-            )
-
-
 def _check_motion(pieces: Sequence[Stream], source: str, notes: Sequence[str]) -> None:
     time = sum(each.duration for each in pieces)
     if time < 2 * SHORTEST:
@@ -645,249 +308,6 @@ def _unusable(source: str, words: str, notes: Sequence[str]) -> RecordingError:
     rest."""
     why = f" ({'; '.join(notes)})" if notes else ""
     return RecordingError(f"{source}: {words}{why}", name=source)
-
-
-def _with_rates(
-    streams: Sequence[Stream], notes: list[str], late: bool
-) -> tuple[list[Stream], float]:
-    """(the streams with rates for every joint, s by which recorded ones come after the positions).
-
-    A joint's recorded rates are kept if, in all streams together, they agree with the positions (if
-    `late`, but for a delay) and are not much noisier than the differences of these. Otherwise, and
-    where single rates are missing, the differences are used.
-    """
-    names = streams[0].names
-    own = [differences(each.position, each.duration / (len(each) - 1)) for each in streams]
-    there = [np.isfinite(each.velocity) for each in streams]
-    rates = [
-        np.where(some, each.velocity, other)
-        for some, each, other in zip(there, streams, own, strict=True)
-    ]
-    moved = np.any([each.any(axis=0) for each in own], axis=0)
-    told = np.any([each.any(axis=0) for each in rates], axis=0)
-    given = (np.concatenate(there).mean(axis=0) > MOSTLY) & (told | ~moved)
-    recorded = [np.where(given, each, other) for each, other in zip(rates, own, strict=True)]
-    wrong = given & (_rate_deviation(recorded, own) > MATCH)
-    delay = 0.0
-    if wrong.any():
-        differing, derived = ([each[:, wrong] for each in kind] for kind in (recorded, own))
-        delay = _delay(differing, derived, streams[0].duration / (len(streams[0]) - 1))
-    if late and delay:
-        slow = ", ".join(name for name, each in zip(names, wrong, strict=True) if each)
-        notes.append(
-            f"recorded velocities of {slow} come {1000 * delay:.0f} ms after the positions, and so "
-            "do the efforts, which they explain better than differentiated positions"
-        )
-        wrong[:] = False
-    noise, least = _noise(recorded, own)
-    worse = noise > NOISIER * least
-    missing, odd, noisy = [], [], []
-    for j, name in enumerate(names):
-        if not given[j]:
-            missing.append(name)
-        elif wrong[j]:
-            odd.append(name)
-        elif worse[j]:
-            noisy.append(name)
-        else:
-            continue
-        for each, other in zip(rates, own, strict=True):
-            each[:, j] = other[:, j]
-    if missing:
-        notes.append(f"no velocities of {', '.join(missing)}; using differentiated positions")
-    if odd:
-        notes.append(
-            f"recorded velocities of {', '.join(odd)} do not match the positions; using "
-            "differentiated positions"
-        )
-    if noisy:
-        notes.append(
-            f"recorded velocities of {', '.join(noisy)} are noisier than differentiated positions, "
-            "which are used instead"
-        )
-    return [replace(each, velocity=new) for each, new in zip(streams, rates, strict=True)], delay
-
-
-def _delay(recorded: Sequence[Floats], derived: Sequence[Floats], period: float) -> float:
-    """s: how late recorded rates (k, n) come after derived ones; 0 if with no delay they agree much
-    better than without."""
-    most = round(LATEST / period)
-    pairs = [each for each in _slow(recorded, derived) if each[0].shape[1] > 2 * most]
-    off = [
-        sum(((other[:, k::LOW] - y[:, : y.shape[1] - k : LOW]) ** 2).sum() for y, other in pairs)
-        for k in range(most + 1)
-    ]
-    best = int(np.argmin(off))
-    return best * period if off[best] < LESS**2 * off[0] else 0.0
-
-
-def _rate_deviation(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Floats:
-    """(n,): relative deviation of recorded from derived rates, (k, n) each, below a tenth of the
-    Nyquist frequency, where the motion is."""
-    n = derived[0].shape[1]
-    off, size = np.zeros((2, n))
-    for y, other in _slow(recorded, derived):
-        off += ((other - y) ** 2).sum(axis=1)
-        size += (y**2).sum(axis=1)
-    return np.asarray(np.sqrt(np.divide(off, size, out=np.zeros(n), where=size > 0)))
-
-
-def _slow(recorded: Sequence[Floats], derived: Sequence[Floats]) -> Iterator[tuple[Floats, Floats]]:
-    """(derived, recorded) rates (n, k) at the low frequencies, where the motion is."""
-    for some, own in zip(recorded, derived, strict=True):
-        if len(own) >= FEWEST:
-            y, other = np.split(both_ways(*butterworth(2, 1 / LOW), 9, np.hstack([own, some]).T), 2)
-            yield y, other
-
-
-def _noise(*rates: Sequence[Floats]) -> list[Floats]:
-    """For each of several kinds of rates, with stretches (k, n), (n,): their RMS between a tenth
-    and a quarter of the sampling rate, where numerical differences are still fairly accurate."""
-    square, count = np.zeros(len(rates) * rates[0][0].shape[1]), 0
-    for each in zip(*rates, strict=True):
-        k = len(each[0])
-        if k >= FEWEST:
-            high = both_ways(*butterworth(2, (0.2, 0.5), "band"), 15, np.hstack(each).T)
-            square += k * np.var(high, axis=1)
-            count += k
-    return np.split(np.sqrt(square / max(count, 1)), len(rates))
-
-
-def filtered(
-    stream: Stream,
-    cutoff: float | None,
-    turns: tuple[bool, ...],
-    kept: NDArray[np.intp] | None = None,
-    sparse: int = 1,
-) -> Samples:
-    """Filter one stretch.
-
-    Args:
-        stream: k values, evenly sampled.
-        cutoff: Hz; None: not filtered.
-        turns: whether each joint turns; the others slide.
-        kept: indices of the samples to keep; None: decimate to the filter's bandwidth, without the
-            ends that its transients affect.
-        sparse: keep at most every `sparse`-th sample unless `kept` is given.
-    """
-    time, q, qd, tau = stream.time, stream.position, stream.velocity, stream.effort
-    period = float(time[1] - time[0])
-    unfiltered = tau
-    usable = _unsaturated(tau) & np.isfinite(tau)
-    spoiled, step, friction, smoothing = 3, 1, None, None
-    if cutoff is not None:
-        # a stretch may be sampled far more slowly than the others
-        cutoff = min(cutoff, HIGHEST / period)
-        spoiled = transient_length(cutoff, period)
-        if kept is None and len(time) <= 3 * spoiled:
-            return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
-        pad = min(len(time) - 1, 3 * spoiled)
-        low_pass = ZeroPhase(*butterworth(ORDER, cutoff, fs=1.0 / period), pad, len(time))
-        smooth = Smoothing((low_pass,), qd, qd)
-        missing = ~np.isfinite(tau)
-        q, qd, tau = np.split(smooth(np.nan_to_num(np.hstack([q, qd, tau]))), 3, axis=1)
-        tau[missing] = np.nan
-        smoothing = replace(smooth, qd=qd, qdd=differences(qd, period))
-        usable = _eroded(usable, spoiled)
-        step = int(1.0 / (THINNING * cutoff * period))
-    step = max(1, step, sparse)
-    qdd = differences(qd, period) if smoothing is None else smoothing.qdd
-    chosen = slice(spoiled, len(time) - spoiled, step) if kept is None else kept
-    if smoothing is not None:
-        columns = _all_columns if kept is None else _few_columns
-        friction = columns(smoothing, turns, chosen)
-        friction[..., STIFFNESS] = q[chosen]
-    return Samples(
-        time[chosen], q[chosen], qd[chosen], qdd[chosen], tau[chosen], unfiltered[chosen],
-        usable[chosen], friction, smoothing, np.arange(len(time))[chosen],
-    )  # fmt: skip
-
-
-def transient_length(cutoff: float, period: float) -> int:
-    """The number of samples at either end that a filter's transients affect."""
-    return max(3, math.ceil(1.0 / (cutoff * period)))
-
-
-def _all_columns(
-    smooth: Smoothing, turns: tuple[bool, ...], chosen: slice | NDArray[np.intp]
-) -> Floats:
-    """(k, n, RAW): the filtered friction columns at some samples, without positions."""
-    out = np.empty((len(turns), RAW, len(smooth.qd[chosen])))
-    for signals, rate, acceleration, turning in zip(
-        out, smooth.qd.T, smooth.qdd.T, turns, strict=True
-    ):
-        columns = raw_columns(rate, turning, acceleration).T
-        if not rate.all():
-            signals[:] = smooth.signals(columns)[:, chosen]
-            continue
-        # F(1) = 1, and F(1 where qd > 0) + F(1 where qd < 0) = 1 if qd is never 0
-        told = np.delete(np.arange(STIFFNESS), [BACKWARDS, OFFSET])
-        signals[told] = smooth.signals(columns[told])[:, chosen]
-        signals[OFFSET] = 1.0
-        signals[BACKWARDS] = signals[FORWARDS] - 1.0
-    found: Floats = out.transpose(2, 0, 1)
-    return found
-
-
-def _few_columns(
-    smooth: Smoothing, turns: tuple[bool, ...], chosen: slice | NDArray[np.intp]
-) -> Floats:
-    """(k, n, RAW): the filtered friction columns at some samples, without positions and presliding,
-    and with every third Stribeck rate only."""
-    qd = smooth.qd.T
-    out = np.zeros((RAW, len(qd), len(smooth.qd[chosen])))
-    out[VISCOUS], out[OFFSET] = qd[:, chosen], 1.0
-    ahead = qd > 0
-    # F(1 where qd > 0) + F(1 where qd < 0) = 1
-    out[FORWARDS] = smooth.signals(ahead.astype(float))[:, chosen]
-    out[BACKWARDS] = out[FORWARDS] - 1.0
-    sign = np.where(ahead, 1.0, -1.0)
-    own = np.array([rates(turning) for turning in turns])[:, :, None]
-    for k in range(1, len(RATES), 3):
-        effect = sign * np.exp(-((qd / own[:, k]) ** 2))
-        out[STRIBECK + k] = smooth.signals(effect)[:, chosen]
-    found: Floats = out.transpose(2, 1, 0)
-    return found
-
-
-def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
-    """(k, n): False where an effort remains at its extreme far longer than at other values.
-
-    At a peak, coarsely quantised efforts remain at their extreme, too, but at most five times as
-    long as at the next value on either side, as on a parabola; at a limit they stop abruptly.
-    """
-    usable = np.ones(tau.shape, dtype=bool)
-    for j, column in enumerate(tau.T):
-        if not np.isfinite(column).any():
-            continue
-        for extreme in (np.nanmax(column), np.nanmin(column)):
-            at = column == extreme
-            if extreme != 0 and at.sum() >= SATURATED and _is_limit(column, extreme):
-                usable[at, j] = False
-    return usable
-
-
-def _is_limit(efforts: Floats, extreme: float) -> bool:
-    """Whether efforts (k,) remain at their extreme `SATURATED` times as long as at the values
-    before and after, and as is usual at other values."""
-    begin = np.flatnonzero(np.r_[True, np.diff(efforts) != 0])
-    runs = np.diff(np.r_[begin, len(efforts)])
-    top = efforts[begin] == extreme
-    beside = np.maximum(np.r_[0, runs[:-1]], np.r_[runs[1:], 0])[top]
-    usual = float(np.quantile(runs[~top], USUAL)) if not top.all() else 1.0
-    return bool((runs[top] >= SATURATED * np.maximum(beside, usual)).any())
-
-
-def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
-    """`usable`, made False within `width` samples of every False."""
-    if usable.all():
-        return usable
-    from scipy.ndimage import binary_erosion
-
-    eroded: NDArray[np.bool_] = binary_erosion(
-        usable, np.ones((2 * width + 1, 1), dtype=bool), border_value=1
-    )
-    return eroded
 
 
 def _without_rests(prepared: Prepared) -> Prepared:

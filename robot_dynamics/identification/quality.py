@@ -13,8 +13,8 @@ from ..mechanism import Mechanism
 from .bodies import UNITS, numbers
 from .fit import Fit
 from .normal_equations import Rows, Sums
-from .preparation import Samples
 from .recording import Floats
+from .samples import Samples
 from .torque_errors import Errors, over
 from .unknowns import Unknowns
 

@@ -22,10 +22,10 @@ from .cutoff import choose
 from .delays import even_with_efforts
 from .mixed import in_degrees
 from .motor_efforts import agreed_at_joints
-from .preparation import Samples, joined
 from .quality import far_off, many_turns, unexplained
 from .read import Source, adapted
 from .recording import Floats, Recording
+from .samples import Samples, joined
 from .torque_errors import SplitDynamics, relative
 from .unknowns import Columns, Unknowns, match, sliding
 

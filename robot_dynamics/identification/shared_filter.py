@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .cutoff import choose
-from .preparation import Choice, Even
+from .preparation import Even
 from .recording import Floats
+from .samples import Choice
 from .unknowns import Columns
 
 Named = tuple[str, Even]

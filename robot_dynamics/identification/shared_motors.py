@@ -21,8 +21,8 @@ import numpy as np
 
 from ..errors import listed
 from ..mechanism import Mechanism
-from .preparation import Samples
 from .recording import Floats
+from .samples import Samples
 
 FARTHEST = 2
 """Places in the order of joints between two that share a motor: in a wrist, at most one joint is

@@ -16,8 +16,8 @@ from ..errors import ClosureWarning
 from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .friction_laws import stands_still
-from .preparation import Prepared, Samples
 from .recording import Floats
+from .samples import Prepared, Samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from ..mechanism.transform import friction_at_joints, lumped, with_locked_joints
 from ..scalar import rotation_to
 from . import friction_laws as laws
 from .bodies import BASIS, numbers, reference
-from .preparation import Samples
 from .recording import Floats
+from .samples import Samples
 from .solve import Prior
 
 STATES = 8

@@ -25,8 +25,9 @@ from .fleet import one_blas_thread
 from .friction_laws import heading
 from .motor_efforts import at_joints, motor_rows
 from .normal_equations import correlation_length
-from .preparation import CUTOFF, joined
+from .preparation import CUTOFF
 from .recording import Floats, Recording
+from .samples import joined
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns, sliding
 

@@ -38,8 +38,8 @@ from .normal_equations import (
     correlation_length,
     robust_deviation,
 )
-from .preparation import Prepared, Samples, joined
 from .recording import Floats, thinned
+from .samples import Prepared, Samples, joined
 from .solve import Prior, inverted, solved
 from .unknowns import Unknowns
 

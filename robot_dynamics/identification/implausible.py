@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drops implausible values, and refuses recordings that are not those of one robot at work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import RecordingError
+from .recording import Floats, Recording, Stream
+
+NOTHING = 1e-9
+"""Efforts that never exceed this fraction of another joint's are 0 but for rounding"""
+FEWEST_UNSIGNED, NEAR_ZERO = 3, 0.01
+"""Number of joints, and fraction of the largest effort: efforts that come this close to 0 and never
+change their sign, at every joint of at least so many that move to and fro, have lost it"""
+MOST_ROBOTS, APART, LEAST_APART = 4, 0.25, 0.01
+"""Largest number of robots whose messages may alternate; ratio of the usual step from one message
+to the next of the same robot to that between robots, below which they do; rad or m, the smallest
+usual step between robots"""
+ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
+"""rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons; larger values are
+implausible"""
+
+
+def without_absurd(recording: Recording, notes: list[str]) -> Recording:
+    """The recording with NaN for physically implausible values."""
+    streams, count, example = [], 0, ""
+    for stream in recording.streams:
+        values = {}
+        for name, most in ABSURD.items():
+            values[name] = field = getattr(stream, name)
+            with np.errstate(invalid="ignore"):
+                absurd = np.abs(field) > most
+            if absurd.any():
+                values[name] = np.where(absurd, np.nan, field)
+                row, column = np.argwhere(absurd)[0]
+                example = example or (
+                    f"{name} {field[row, column]:.3g} of {stream.names[column]} at "
+                    f"{stream.time[row]:.3f} s"
+                )
+            count += int(absurd.sum())
+        streams.append(replace(stream, **values))
+    if count:
+        notes.append(
+            f"implausible values were dropped: {count} (positions or velocities above 1e5, "
+            f"efforts above 1e9), such as {example}"
+        )
+    return replace(recording, streams=tuple(streams))
+
+
+def with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
+    """The stream without the efforts of joints at which all are missing or 0 (less than `NOTHING`
+    of the largest joint's), and the other joints."""
+    for j, name in enumerate(stream.names):
+        if not np.isfinite(stream.position[:, j]).any():
+            raise RecordingError(f"{source}: no position of {name} is a number", name=source)
+    efforts = stream.effort.copy()
+    silent = []
+    sizes = [np.abs(column[np.isfinite(column)]) for column in efforts.T]
+    # a quantile, so that one absurd value does not make all others look like nothing
+    largest = max((float(np.quantile(each, 0.9)) for each in sizes if len(each)), default=0.0)
+    for j, name in enumerate(stream.names):
+        if not len(sizes[j]) or sizes[j].max() <= NOTHING * largest:
+            silent.append(name)
+            efforts[:, j] = np.nan
+    if len(silent) == len(stream.names):
+        raise RecordingError(
+            f"{source}: no efforts: all are missing or 0; record them (the field `effort` of "
+            "sensor_msgs/JointState)",
+            name=source,
+        )
+    if silent:
+        notes.append(
+            f"no efforts for {', '.join(silent)}: parameters that depend only on them keep their "
+            "described values"
+        )
+    measured = tuple(name for name in stream.names if name not in silent)
+    if all(map(_unsigned, stream.position.T, efforts.T)) and len(measured) >= FEWEST_UNSIGNED:
+        raise RecordingError(
+            f"{source}: the efforts of all joints come close to 0 but never change their sign, as "
+            "currents that were recorded without it; record them with their sign",
+            name=source,
+        )
+    return replace(stream, effort=efforts), measured
+
+
+def _unsigned(position: Floats, effort: Floats) -> bool:
+    """Whether a joint's efforts (k,), if there are any, never change their sign but come close to 0
+    while it moves to and fro. Efforts of 0 tell nothing: the drive may be off."""
+    steps = np.diff(position[np.isfinite(position)])
+    told = effort[np.isfinite(effort) & (effort != 0)]
+    if not len(told):
+        return True
+    sizes = np.abs(told)
+    same = (told > 0).all() or (told < 0).all()
+    to_and_fro = (steps < 0).any() and (steps > 0).any()
+    return bool(same and to_and_fro and sizes.min() <= NEAR_ZERO * sizes.max())
+
+
+def check_source(stream: Stream, source: str) -> None:
+    """Refuse messages of several robots, or of several nodes, that take turns under the same names:
+    some messages later, the state is far nearer than in the next message."""
+    measured = np.isfinite(stream.effort).any(axis=0)
+    told = np.isfinite(np.hstack([stream.position, stream.effort[:, measured]])).all(axis=1)
+    position = stream.position[told]
+    if len(position) <= MOST_ROBOTS:
+        return
+    steps = {k: np.abs(position[k:] - position[:-k]).max(axis=1) for k in range(1, MOST_ROBOTS + 1)}
+    apart = float(np.median(steps[1]))
+    for k in range(2, MOST_ROBOTS + 1):
+        if apart > LEAST_APART and float(np.median(steps[k])) < APART * apart:
+            at = int(np.argmax(steps[1]))
+            j = int(np.argmax(np.abs(position[at + 1] - position[at])))
+            raise RecordingError(
+                f"{source}: its messages take turns between {k} states that are far apart "
+                f"({stream.names[j]} at {position[at, j]:.3g} and {position[at + 1, j]:.3g}): do "
+                f"{k} robots, or {k} nodes, publish the same joints? Record only one of them, or "
+                "give them topics or names of their own",
+                name=source,
+            )
