@@ -142,6 +142,15 @@ def test_friction_is_viscous_and_coulomb():
     assert robots.relative(simulation.accelerations(frictionless(q, qd, qdd)), qdd) > 1e-2
 
 
+def test_a_joint_breaks_away_beyond_the_friction_at_rest():
+    """The smaller Coulomb torque plus the Stribeck torque: 1.5 + 0.5. MuJoCo's friction is soft: it
+    yields by some 1e-4 of the acceleration without it."""
+    law = Friction(coulomb=2.5, coulomb_negative=1.5, stribeck_torque=0.5, stribeck_rate=0.1)
+    simulation = Simulation(chain(Joint("a", "revolute", friction=law), gravity=np.zeros(3)))
+    held, moved = (abs(simulation.accelerations([tau])[0]) for tau in (1.95, -2.05))
+    assert held < 0.01 < 0.1 < moved
+
+
 @pytest.mark.parametrize(
     "inertia",
     [np.zeros((3, 3)), np.diag([0.1, 0.2, 0.3]), np.diag([1.0, 0.1, 0.1])],
