@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +14,14 @@ from test_identification import ARM
 import robot_dynamics as rd
 from robot_dynamics.app.identification_report import write
 from robot_dynamics.errors import RecordingError
-from robot_dynamics.identification import Recording, identify
+from robot_dynamics.identification import Recording, identify, preparation, reduction
 from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.fleet import located
 from robot_dynamics.identification.low_pass import filtered
 from robot_dynamics.identification.per_recording import Work, key_of
 from robot_dynamics.identification.preparation import Even, even
 from robot_dynamics.identification.recording import Stream
+from robot_dynamics.identification.reduction import a_few
 from robot_dynamics.identification.samples import Choice
 from robot_dynamics.identification.shared_filter import (
     FEW,
@@ -31,9 +31,6 @@ from robot_dynamics.identification.shared_filter import (
 )
 from robot_dynamics.identification.unknowns import Unknowns
 
-preparation_module = importlib.import_module("robot_dynamics.identification.preparation")
-identify_module = importlib.import_module("robot_dynamics.identification.identify")
-_few = identify_module._few
 MANY = 24
 
 
@@ -79,7 +76,7 @@ def test_a_few_choose_together_and_those_unlike_them_alone(shared):
 
 
 def test_a_few_choose_as_all_would_have(arm, logs, monkeypatch):
-    monkeypatch.setattr(identify_module, "FEW", 1000)
+    monkeypatch.setattr(reduction, "FEW", 1000)
     together = identify(arm, logs[:-1])
     assert len(together.choices) == MANY
     assert not any("similar ones" in note for note in together.notes)
@@ -130,7 +127,7 @@ def test_a_file_that_chose_is_known_by_any_path(arm, logs, tmp_path, monkeypatch
 
 def test_the_same_recordings_choose_in_any_order(logs):
     def chosen(some):
-        return {each.source for each in _few(dict(enumerate(some))).values()}
+        return {each.source for each in a_few(dict(enumerate(some))).values()}
 
     assert chosen(logs[::-1]) == chosen(logs[5:] + logs[:5]) == chosen(logs)
     for count in (1, 2, FEW - 1, FEW, FEW + 1, 2 * FEW - 1, MANY + 1):
@@ -220,9 +217,9 @@ def test_a_few_samples_of_each_recording_choose(arm, logs, monkeypatch):
         return SharedFilter.of(unknowns, few)
 
     most = 2400
-    monkeypatch.setattr(preparation_module, "MOST", most)
-    monkeypatch.setattr(preparation_module, "LONGEST", 1.0)
-    monkeypatch.setattr(identify_module, "SharedFilter", type("Spied", (), {"of": of}))
+    monkeypatch.setattr(preparation, "MOST", most)
+    monkeypatch.setattr(preparation, "LONGEST", 1.0)
+    monkeypatch.setattr(reduction, "SharedFilter", type("Spied", (), {"of": of}))
     identify(arm, logs)
     assert len(taken) == FEW
     assert max(taken) == pytest.approx(most / FEW, abs=2)
@@ -231,10 +228,10 @@ def test_a_few_samples_of_each_recording_choose(arm, logs, monkeypatch):
 def test_long_recordings_choose_by_excerpts(arm, monkeypatch):
     raw = even(recording(arm, 60.0, 100.0, seed=2), arm.joint_names)
     unknowns = Unknowns.of(arm, None)
-    short = choose(unknowns, raw.excerpt(1500 / preparation_module.MOST))
+    short = choose(unknowns, raw.excerpt(1500 / preparation.MOST))
     assert short.errors.tobytes() != choose(unknowns, raw).errors.tobytes()
-    monkeypatch.setattr(preparation_module, "MOST", 1500)
-    monkeypatch.setattr(preparation_module, "LONGEST", 1.0)
+    monkeypatch.setattr(preparation, "MOST", 1500)
+    monkeypatch.setattr(preparation, "LONGEST", 1.0)
     assert short.errors.tobytes() == choose(unknowns, raw).errors.tobytes()
 
 
@@ -257,7 +254,7 @@ def test_two_recordings_choose_together_unless_the_cut_off_is_given(arm, logs, t
 
 
 def test_if_those_that_choose_are_unusable_others_are_used(arm, logs, monkeypatch):
-    monkeypatch.setattr(identify_module, "FEW", 2)
+    monkeypatch.setattr(reduction, "FEW", 2)
     (stream,) = logs[0].streams
     broken = replace(logs[0], streams=(replace(stream, effort=0.0 * stream.effort),))
     some = [replace(broken, source="a"), logs[1], replace(broken, source="log 02"), logs[3]]
@@ -289,7 +286,7 @@ def test_a_filter_leaves_half_of_short_recordings(arm):
 def test_an_excerpt_is_spread_over_the_whole_time(arm):
     raw = even(recording(arm, 200.0, 50.0, seed=2), arm.joint_names)
     assert raw.excerpt() is raw
-    part = raw.excerpt(5_000 / preparation_module.MOST)
+    part = raw.excerpt(5_000 / preparation.MOST)
     assert sum(map(len, part.pieces)) == pytest.approx(5_000, rel=0.01)
     begins = [each.time[0] for each in part.pieces]
     assert begins == pytest.approx([0.0, 40.0, 80.0, 120.0, 160.0], abs=0.1)
