@@ -503,7 +503,20 @@ def test_torques_wait_for_the_answers_of_all_of_one_name(partner, watch):
         silent_one(partner, WRONG) as other,
     ):
         watch("waiting for the joints of /arm/effort_controller")
-        watch("waiting for the joints of /arm/effort_controller", 1.0)
+        watch("waiting for the ", 1.0)
+        with answering(other):
+            watch("several nodes are named /arm/effort_controller")
+
+
+def test_those_that_replace_one_that_was_served_wait_for_each_other(partner, watch):
+    """None of them holds the torques of a motion, which would be worth a guess."""
+    with listener(partner, "effort_controller", RIGHT):
+        watch("")
+    partner.until(lambda: partner.node.count_subscribers(TOPIC) == 0, "its end")
+    with silent_one(partner, WRONG) as other, listener(partner, "effort_controller", RIGHT):
+        partner.until(lambda: partner.node.count_subscribers(TOPIC) == 2, "both")
+        watch("waiting for the ")
+        watch("waiting for the ", 1.5)
         with answering(other):
             watch("several nodes are named /arm/effort_controller")
 
@@ -558,7 +571,7 @@ def test_the_answer_of_one_that_has_vanished_does_not_count_for_another(
             partner.until(lambda: partner.node.count_subscribers(TOPIC) == 2, "both")
             watch("waiting for the joints of /arm/effort_controller")
             # one has answered by then
-            watch("waiting for the joints of /arm/effort_controller", 1.0)
+            watch("waiting for the ", 1.0)
         partner.until(lambda: partner.node.count_subscribers(TOPIC) == 1, "its end")
         monkeypatch.setattr(controller_order, "PATIENCE", 0.5)
         watch("/arm/effort_controller did not answer 2 requests for its joints")

@@ -264,9 +264,10 @@ class ControllerOrder:
                     f"{self.controller} did not answer {self._questions} requests for its joints; "
                     f"restart it, {UNLESS}"
                 )
-        elif self._theirs:
+        elif self._verdict:
             self.problem = self._verdict
-        elif self._strangers:
+        elif self._strangers and not self._served & self._theirs:
+            # it may be one of that name, too
             self.problem = f"waiting for the node name of a subscriber of {self._topic}"
 
 
