@@ -55,6 +55,7 @@ def test_console_blocks_run(page, monkeypatch, capsys):
         assert main(shlex.split(command)) == 0, capsys.readouterr().err
 
 
+@pytest.mark.timeout(1200)
 def test_the_site_builds_without_a_warning(tmp_path):
     """The notebooks run on the way."""
     for name in ("sphinx", "myst_nb", "furo", "sphinx_click"):
