@@ -98,6 +98,18 @@ def test_angular_acceleration_is_derived_where_it_is_asked_for(tmp_path):
     assert values["base motion from"] == "~/base_imu"
 
 
+def test_angular_acceleration_without_stamps_is_by_the_times_of_sending(tmp_path):
+    ship = Ship(tmp_path, base_angular_acceleration="derive", derivative_filter=0.0)
+    base, h = motion(5), 0.01
+    for k in range(40):
+        now = 2 * h * (k // 2)  # two at a time
+        turning = base._replace(turning=base.turning + (k - 39) * h * base.spinning)
+        message = imu(turning, stamp(0.0))
+        message.header.stamp.sec = message.header.stamp.nanosec = 0
+        ship.controller.imu(message, at(now), 10**12 + round(1e9 * h) * k)
+    assert relative(ship.here(now), ship.expected(base)) < DERIVED
+
+
 def test_pose_twist_and_acceleration_give_pinocchios_torques(tmp_path):
     ship = Ship(tmp_path)
     for k in range(3):

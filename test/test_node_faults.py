@@ -12,11 +12,13 @@ import dataclasses
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,9 +32,10 @@ from builtin_interfaces.msg import Duration
 from garbled import garbled
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from hypothesis import strategies as st
-from node_bench import Bench, at
+from node_bench import Bench, at, stamp
 from node_process import PATIENCE, ROOT, Partner
 from rclpy.impl.implementation_singleton import rclpy_implementation
+from rosgraph_msgs.msg import Clock
 from scipy.spatial import cKDTree
 from sensor_msgs.msg import JointState
 from state_source import JOINTS, SECOND, message, state
@@ -671,10 +674,12 @@ def lighter(robot: Any) -> tuple[Any, ...]:
     )
 
 
-def test_states_without_stamps_or_rates_make_no_jump_after_the_node_stood_still():
-    """Those that waited are read within microseconds; their positions are of 20 ms apart."""
+@pytest.mark.parametrize("short", [False, True], ids=["once", "and once more, at once"])
+def test_states_without_stamps_or_rates_make_no_jump_after_the_node_stood_still(short):
+    """Of those that waited, most are lost in the queue, and the others are read whenever the node
+    gets to them: one of the first, and then, if it stands still once more, one of the last."""
     file, names = str(ROOT / "config/polar.yaml"), ["theta1", "d2"]
-    rate, step = 0.2, 0.02
+    rate, step = 0.2, 0.002
     parameters = {
         "missing_velocities": "derive",
         "derivative_filter": 0.0,
@@ -684,30 +689,64 @@ def test_states_without_stamps_or_rates_make_no_jump_after_the_node_stood_still(
         "max_acceleration": 0.0,
     }
     dynamics = rd.InverseDynamics(rd.load(file))
+    ended = threading.Event()
     with Partner(description=file, **parameters) as partner:
-        sent = 0
 
-        def publish(count: int = 1) -> None:
-            nonlocal sent
-            for _ in range(count):
-                sent += 1
-                place = [rate * step * sent, 0.5]
+        def publish() -> None:
+            for k in count():
+                place = [rate * step * k, 0.5]
                 partner.states_out.publish(JointState(name=names, position=place))
-                partner.accelerate({"theta1": 0.0, "d2": 0.0})
-                time.sleep(step)
+                if k % 10 == 0:
+                    partner.accelerate({"theta1": 0.0, "d2": 0.0})
+                if ended.wait(step):
+                    return
 
-        partner.until(lambda: len(partner.commands) > 50, "torques", meanwhile=publish)
-        partner.process.send_signal(signal.SIGSTOP)
-        publish(round(3.0 / step))
-        partner.process.send_signal(signal.SIGCONT)
-        before = len(partner.commands)
-        partner.until(
-            lambda: len(partner.commands) > before + 50, "torques again", meanwhile=publish
-        )
-    # - m d θ̇²: a late step looks slow, and none quicker than by what the queue hides
-    most = np.abs(dynamics([0.0, 0.5], [2.0 * rate, 0.0], [0.0, 0.0])).max()
+        robot = threading.Thread(target=publish)
+        robot.start()
+        try:
+            partner.until(lambda: len(partner.commands) > 50, "torques")
+            for k in range(30 if short else 1):
+                for stopped in (0.6, 0.06) if short else (3.0,):
+                    partner.process.send_signal(signal.SIGSTOP)
+                    time.sleep(stopped)
+                    partner.process.send_signal(signal.SIGCONT)
+                    time.sleep(1e-4 * (1 + k))
+                partner.spin(0.1)
+            before = len(partner.commands)
+            partner.until(lambda: len(partner.commands) > before + 50, "torques again")
+        finally:
+            ended.set()
+            robot.join()
+    # - m d θ̇²: a step that took longer looks slow, and none looks quicker than it was
+    most = np.abs(dynamics([0.0, 0.5], [1.01 * rate, 0.0], [0.0, 0.0])).max()
     found = np.abs(partner.commands).max()
     assert 0 < found <= most
+
+
+def test_rates_of_states_without_stamps_are_by_simulated_time_where_it_is_the_nodes():
+    """It passes four times as fast as that of the wall, by which the messages are sent."""
+    file, rate, step = str(ROOT / "config/polar.yaml"), 0.2, 0.04
+    dynamics = rd.InverseDynamics(rd.load(file))
+    with Partner(
+        description=file,
+        missing_velocities="derive",
+        derivative_filter=0.0,
+        command_timeout=0.0,
+        use_sim_time=True,
+    ) as partner:
+        clock, ticks = partner.node.create_publisher(Clock, "/clock", 10), count(1)
+
+        def publish() -> None:
+            k = next(ticks)
+            clock.publish(Clock(clock=stamp(step * k)))
+            place = [rate * step * k, 0.5]
+            partner.states_out.publish(JointState(name=["theta1", "d2"], position=place))
+            partner.accelerate({"theta1": 0.0, "d2": 0.0})
+            time.sleep(step / 4)
+
+        partner.until(lambda: len(partner.commands) > 50, "torques", meanwhile=publish)
+    most = np.abs(dynamics([0.0, 0.5], [1.01 * rate, 0.0], [0.0, 0.0])).max()
+    assert 0 < np.abs(partner.commands).max() <= most
 
 
 @pytest.mark.parametrize("stalls", [0, 1, 2])

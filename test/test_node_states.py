@@ -15,6 +15,7 @@ from node_bench import at, close, point, stamp
 from robots import CONFIG
 from sensor_msgs.msg import JointState
 from test_node_behaviour import PENDULUM, torque
+from trajectory_msgs.msg import JointTrajectory
 
 import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
@@ -280,6 +281,42 @@ def after_a_stall(constant: float) -> list[tuple[float, float, float]]:
         out = unstamped(bench, t, q)
         found.append((t, q, math.nan if out is None else float(out.values[0])))
     return found
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_rates_without_stamps_are_by_the_times_of_sending_however_late_they_are_read(merged):
+    bench = AnyBench(
+        PENDULUM,
+        missing_velocities="derive",
+        derivative_filter=0.0,
+        merge_states=merged,
+        command_timeout=0.0,
+        max_age=0.0,
+    )
+    bench.accelerate(0.0, 3.0)
+    another_clock, delay, known = 10**12, np.random.default_rng(0).exponential(0.05, 200), 0
+    for k, now in enumerate(np.maximum.accumulate(0.01 * np.arange(200) + delay)):
+        if k % 40 in range(5):
+            continue  # lost
+        message = JointState(name=["swing"], position=[RATE * 0.01 * k])
+        out = bench.controller.state(message, at(now), another_clock + 10**7 * k)
+        if out is not None:
+            known += 1
+            # the mean period counts those that were lost, too
+            least, most = (torque(RATE * 0.01 * k, share * RATE, 3.0) for share in (0.8, 1 + 1e-9))
+            assert least < out.values[0] < most, k
+    assert known > 100
+
+
+def test_accelerations_without_stamps_are_by_the_times_of_sending():
+    bench = AnyBench(PENDULUM, missing_accelerations="derive", derivative_filter=0.0)
+    for k in range(60):
+        now, names = 0.02 * (k // 2), ["swing"]  # two at a time
+        message = JointTrajectory(joint_names=names, points=[point(q=0.0, qd=0.03 * k)])
+        bench.controller.command(message, at(now), 10**12 + 10**7 * k)
+        if k > 21:
+            close(bench.state(now + 1e-3 * (k % 2), 0.4, 0.2), torque(0.4, 0.2, 3.0))
+    assert bench.controller.commands.count > 30
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.02])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import time as steady
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -91,7 +91,7 @@ class FeedForwardNode(Managed):
         self.create_subscription(
             JointTrajectory,
             "~/command",
-            lambda data: self._on_command(lambda: serialized_trajectories.read(data)),
+            lambda data, info: self._on_command(lambda: serialized_trajectories.read(data), info),
             10,
             raw=True,
             **OVERRIDABLE,
@@ -144,7 +144,7 @@ class FeedForwardNode(Managed):
         self._watchdog = Watchdog(self._watchdog_timeout, self._on_hang)
 
     def _subscribe_idle(
-        self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any
+        self, kind: Any, topic: str, callback: Callable[..., None], qos: Any
     ) -> None:
         """Subscribe to a topic that costs nothing while no messages arrive.
 
@@ -266,8 +266,8 @@ class FeedForwardNode(Managed):
         if link is not None:
             self._changes.push(link)
 
-    def _on_imu(self, message: Imu) -> None:
-        self.controller.imu(message, self._now())
+    def _on_imu(self, message: Imu, info: Mapping[str, Any]) -> None:
+        self.controller.imu(message, self._now(), self._sent(info))
 
     def _on_base_motion(self, message: MultiDOFJointTrajectory) -> None:
         self.controller.base_motion(message, self._now())
@@ -298,7 +298,7 @@ class FeedForwardNode(Managed):
 
     # Torques
 
-    def _on_state(self, data: bytes) -> None:
+    def _on_state(self, data: bytes, info: Mapping[str, Any]) -> None:
         if not self.is_active:
             return
         try:
@@ -306,7 +306,7 @@ class FeedForwardNode(Managed):
         except RefusedError as error:
             self.controller.tally.refuse("joint_states", error)
             return
-        torques = self.controller.state(message, self._now())
+        torques = self.controller.state(message, self._now(), self._sent(info))
         if torques is not None:
             self._torques.publish(torques)
         if self._residual_out is not None:
@@ -323,14 +323,16 @@ class FeedForwardNode(Managed):
         stamp.sec, stamp.nanosec = divmod(found.at, SECOND)
         publish(publisher, message)
 
-    def _on_command(self, read: Callable[[], Any]) -> None:
+    def _on_command(self, read: Callable[[], Any], info: Mapping[str, Any]) -> None:
         """Follow the JointTrajectory that `read` returns."""
         with self.controller.tally.refusing("command"):
             self._check_active()
-            self.controller.command(read(), self._now())
+            self.controller.command(read(), self._now(), self._sent(info))
 
-    def _on_reference(self, converted: Callable[[Any], JointTrajectory], message: Any) -> None:
-        self._on_command(lambda: converted(message))
+    def _on_reference(
+        self, converted: Callable[[Any], JointTrajectory], message: Any, info: Mapping[str, Any]
+    ) -> None:
+        self._on_command(lambda: converted(message), info)
 
     def _check_active(self) -> None:
         if not self.is_active:
@@ -419,6 +421,11 @@ class FeedForwardNode(Managed):
         if torques is not None:
             self._torques.publish_from_thread(torques)
         return moves
+
+    def _sent(self, info: Mapping[str, Any]) -> int:
+        """When a message was sent, ns of the sender's clock, also if it has waited in a queue since
+        then; 0: not known, as for a message in simulated time."""
+        return 0 if self._clock.ros_time_is_active else int(info["source_timestamp"])
 
     def _now(self) -> int:
         return int(self._read_clock().nanoseconds)

@@ -17,6 +17,7 @@ from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.event_handler import EventHandler
+from rclpy.subscription import Subscription
 
 ACTIVE_TIME = 10.0
 """s that an entity stays active after its last message"""
@@ -123,4 +124,5 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         if taken is not None:
             self._mark_active(subscription)
-            subscription.callback(taken[0])
+            wants_info = subscription._callback_type is Subscription.CallbackType.WithMessageInfo
+            subscription.callback(*taken[: 1 + wants_info])

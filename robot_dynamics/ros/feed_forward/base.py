@@ -56,7 +56,9 @@ class Base:
 
     # Input
 
-    def take_imu(self, message: Any, model: Model, settings: Settings, now: int) -> None:
+    def take_imu(
+        self, message: Any, model: Model, settings: Settings, now: int, sent: int = 0
+    ) -> None:
         """Handle an Imu message.
 
         Args:
@@ -64,6 +66,7 @@ class Base:
             model: the robot's model.
             settings: the current settings.
             now: the clock, ns.
+            sent: see `States.take`; the time base of the derived angular acceleration.
 
         Raises:
             RefusedError: it does not fit this robot's base, has a wrong stamp, or is impossible.
@@ -77,8 +80,9 @@ class Base:
         turning, force, up = read_imu(
             message, mount, gravity, by_force=by_force, with_up=not (by_force and has_gravity)
         )
+        stamp = stamped(message.header)
         rates, spinning = self._spinning(
-            turning, time, settings, has_stamp=stamped(message.header) != 0
+            turning, stamp or sent or now, settings, has_stamp=stamp != 0
         )
         if spinning is None:
             self._stamps[IMU].accept(time, now)

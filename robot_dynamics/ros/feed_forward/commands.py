@@ -50,7 +50,7 @@ class Commands:
         self._stamps = Stamps()
         self._rates: Derivative | None = None
 
-    def take(self, message: Any, now: int, model: Model, settings: Settings) -> None:
+    def take(self, message: Any, now: int, model: Model, settings: Settings, sent: int = 0) -> None:
         """Read a JointTrajectory.
 
         Args:
@@ -58,6 +58,7 @@ class Commands:
             now: the clock, ns.
             model: the robot's model.
             settings: the current settings.
+            sent: see `States.take`; the time base of derived accelerations.
 
         Raises:
             RefusedError: it is not a motion of this robot, or its stamp is wrong.
@@ -78,7 +79,7 @@ class Commands:
                     "a single point carries no velocities to derive accelerations from",
                 )
             rates = following(
-                rates, qd, stamp or now, settings.derivative_filter, stamped=stamp != 0
+                rates, qd, stamp or sent or now, settings.derivative_filter, stamped=stamp != 0
             )
             are_known = rates.value is not None
             return np.zeros_like(qd) if rates.value is None else rates.value

@@ -114,13 +114,13 @@ class FeedForward:
 
     # Input
 
-    def state(self, message: Any, now: int) -> Torques | None:
-        """Handle a JointState."""
+    def state(self, message: Any, now: int, sent: int = 0) -> Torques | None:
+        """Handle a JointState, sent at this time (ns of any clock; 0: not known)."""
         if self.residual is not None:
             self.residual.at = None
         try:
             model = self._robot
-            time = self.states.take(message, now, self.settings)
+            time = self.states.take(message, now, self.settings, sent)
         except RobotDynamicsError as error:
             self.tally.refuse("joint_states", error)
             return None
@@ -152,13 +152,13 @@ class FeedForward:
         except RobotDynamicsError as error:
             self.tally.note("residual", reason_of(error), f"no residual: {error}")
 
-    def command(self, message: Any, now: int) -> None:
-        """Handle a JointTrajectory, which takes over with the next state."""
+    def command(self, message: Any, now: int, sent: int = 0) -> None:
+        """Handle a JointTrajectory, which takes over with the next state; `sent` as in `state`."""
         with self.tally.refusing("command"):
             # only a trajectory with a stamp ends by the stamps of the states
             if now == 0 and not (is_course(message) and stamped(message.header)):
                 raise RefusedError("no clock", f"{NO_CLOCK}; send it again when there is")
-            self.commands.take(message, now, self._robot, self.settings)
+            self.commands.take(message, now, self._robot, self.settings, sent)
 
     def wrench(self, message: Any, now: int) -> str | None:
         """Handle a WrenchStamped, an external wrench on a link; see `Model.wrench_torques`.
@@ -173,10 +173,10 @@ class FeedForward:
                 return link
         return None
 
-    def imu(self, message: Any, now: int) -> None:
-        """Handle an Imu of the base."""
+    def imu(self, message: Any, now: int, sent: int = 0) -> None:
+        """Handle an Imu of the base; `sent` as in `state`."""
         with self.tally.refusing(IMU):
-            self.base.take_imu(message, self._robot, self.settings, now)
+            self.base.take_imu(message, self._robot, self.settings, now, sent)
 
     def base_motion(self, message: Any, now: int) -> None:
         """Handle a MultiDOFJointTrajectory of one point: the motion of the base."""

@@ -31,11 +31,11 @@ class Derivative:
 
     - A stamp says when a sample was taken. A sample less than half a period after the previous one
       is skipped, and the next slope starts from the earlier one.
-    - The time of arrival is right only on average: after a stall, messages that have waited in a
-      queue arrive within microseconds. A step shorter than three quarters of a period gives no
-      slope of its own, any other counts as at least one period, and there is no derivative until
-      enough steps are known to estimate the period. The period is then the median step or the mean
-      one, whichever is longer: after a long pause nothing is derived until RECENT samples have
+    - A time of sending or arrival is right only on average: after a stall, messages that have
+      waited in a queue come within microseconds. A step shorter than three quarters of a period
+      gives no slope of its own, any other counts as at least one period, and there is no derivative
+      until enough steps are known to estimate the period. The period is then the median step or the
+      mean one, whichever is longer: after a long pause nothing is derived until RECENT samples have
       arrived.
     """
 
@@ -84,7 +84,7 @@ class Derivative:
             time: its time, ns.
             constant: the filter's time constant, s.
             turns: (n,) which entries are angles that may jump by whole turns.
-            stamped: is `time` the time of the sample, not of its arrival?
+            stamped: is `time` the time of the sample, not of its sending or arrival?
         """
         since = time - self.newest
         if since == 0:

@@ -43,7 +43,7 @@ class Rates:
         """A function that supplies the missing rates of a state.
 
         Args:
-            time: the stamp of the state or the time of its arrival, ns.
+            time: the stamp of the state, or the time of its sending or arrival, ns.
             constant: the filter's time constant, s.
             largest: the largest acceleration of a joint, rad/s² or m/s²; 0: not known. At a rate of
                 √a the end of a lever of 1 m accelerates by a; a position that jumps as if the joint

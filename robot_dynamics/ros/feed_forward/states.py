@@ -72,12 +72,14 @@ class States:
         self.at: int | None = None
         self._stamps.forget()
 
-    def take(self, message: Any, now: int, settings: Settings) -> int | None:
+    def take(self, message: Any, now: int, settings: Settings, sent: int = 0) -> int | None:
         """Take q and qd from a JointState.
 
         Args:
             message: the JointState.
             now: the clock, ns.
+            sent: when it was sent, ns of any clock; 0: not known. The time base of derived rates
+                where there is no stamp.
             settings: the current settings.
 
         Returns:
@@ -96,7 +98,7 @@ class States:
         fill = None
         if settings.missing_velocities == "derive":
             fill = self.rates.at(
-                stamp or now,
+                stamp or sent or now,
                 settings.derivative_filter,
                 settings.max_acceleration,
                 stamped=stamp != 0,
