@@ -12,6 +12,7 @@ viscous and Coulomb friction, which Tᵀ maps to the motors.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,7 +40,7 @@ from .identified import Identified
 from .identified_mechanism import fixed_to, parted
 from .normal_equations import NormalEquations, SummedEquations, approached
 from .preparation import Even
-from .recording import Floats
+from .recording import Floats, runs
 from .samples import Prepared, Samples
 from .solve import Prior, minimise
 from .unknowns import (
@@ -54,6 +55,8 @@ from .unknowns import (
 
 CHECKED = 2000
 """Number of a recording's states in which loop closure is checked first"""
+APART = 16
+"""Distance of states of which one tells of those up to the next"""
 CLOSED = 0.5
 """Fraction of them in which the loops must close"""
 FEWEST = 3
@@ -259,8 +262,9 @@ class ClosedUnknowns:
         name = f"{joint}.viscous"
         return self.names.index(name) if name in self.names else None
 
-    def check(self, raw: Even, unused: Collection[str] = ()) -> Iterator[str]:
-        """Check that a recording is one of this robot; a note if some of it is not.
+    def closing(self, raw: Even, unused: Collection[str] = ()) -> Even:
+        """The part of a recording in which the loops can be closed, with a note of the rest. Of
+        long recordings, single samples in which they cannot are left to `unfiltered`.
 
         Args:
             raw: the motors' motion.
@@ -272,12 +276,32 @@ class ClosedUnknowns:
         if lacking := [name for name in raw.joints if name not in (*raw.measured, *unused)]:
             raise RecordingError(f"{raw.source}: no efforts of {listed(lacking)}", name=raw.source)
         q = np.concatenate([each.position for each in raw.pieces])
-        share = self._closes(q[:: max(1, len(q) // CHECKED)]).mean()
+        step = max(1, len(q) // CHECKED)
+        checked = self._closes_or_is_amid_open(q[::step])
+        share = checked.mean()
+        if share == 1:
+            return raw
         words = f"{100 * (1 - share):.3g} % of the recorded positions do not close the loops"
         if share < CLOSED:
             raise RecordingError(f"{raw.source}: {words}: {WHY_OPEN}", name=raw.source)
-        if share < 1:
-            yield f"{words} and were left out: {WHY_OPEN}"
+        closes, pieces = np.repeat(checked, step), []
+        for each in raw.pieces:
+            pieces += [each.rows(slice(*run)) for run in runs(closes[: len(each)]).tolist()]
+            closes = closes[len(each) :]
+        note = f"{words} and were left out: {WHY_OPEN}"
+        return replace(raw, pieces=tuple(pieces), notes=(*raw.notes, note))
+
+    def _closes_or_is_amid_open(self, q: Floats) -> NDArray[np.bool_]:
+        """(k,): `_closes`, which takes long where they do not close: there only every `APART`-th
+        position is looked at, and counts for those up to the next one if it does not close either.
+        """
+        some = np.unique(np.r_[0 : len(q) : APART, len(q) - 1])
+        closes, known = np.zeros(len(q), dtype=bool), np.zeros(len(q), dtype=bool)
+        closes[some], known[some] = self._closes(q[some]), True
+        for a, b in itertools.pairwise(some.tolist()):
+            known[a:b] |= not (closes[a] or closes[b])
+        closes[~known] = self._closes(q[~known])
+        return closes
 
     def _closes(self, q: Floats) -> NDArray[np.bool_]:
         """(k,): whether the loops can be closed at positions (k, n)."""

@@ -207,7 +207,7 @@ class Work:
         motors = self.closed.joints
         recording.check_names(motors, "motors")
         raw = even(recording, motors, sliding(self.mechanism, motors))
-        return replace(raw, notes=(*raw.notes, *self.closed.check(raw, self.unrelated)))
+        return self.closed.closing(raw, self.unrelated)
 
     def parts(self, prepared: Prepared) -> tuple[Prepared, Prepared]:
         """(the part used for the fit, the held-out part)."""
