@@ -563,3 +563,37 @@ def test_elements_and_attributes_that_are_not_read_are_passed_over_in_silence(ca
     )
     assert mechanism.link("b").inertial.center_of_mass.tolist() == [0.0, 0.0, 1.0]
     assert capfd.readouterr() == ("", "")
+
+
+TURNED = """<robot name="r"><link name="base"/><link name="l"><inertial><origin rpy="{body}"/>
+  <mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="revolute"><parent link="base"/><child link="l"/><origin rpy="{joint}"/>
+  <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+POSED = """<sdf version="1.9"><model name="r"><link name="l"><pose{how}>0 0 0 {joint}</pose>
+  <inertial><mass>1</mass></inertial></link><joint name="j" type="revolute"><parent>world</parent>
+  <child>l</child><axis><xyz>0 0 1</xyz></axis></joint></model></sdf>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (TURNED.format(joint="0 90 0", body="0 0 0"), "joint 'j': origin.rpy: found 90.0"),
+        (
+            TURNED.format(joint="0 0 0", body="0 0 -45"),
+            "link 'l': inertial.origin.rpy: found -45.0",
+        ),
+        (POSED.format(how="", joint="0 90 0"), "link 'l': pose: found 90.0"),
+        (TURNED.format(joint="12.56 0 -12.56", body="6.3 0 0"), ""),
+        (POSED.format(how=' degrees="true"', joint="0 90 0"), ""),
+    ],
+)
+def test_angles_that_are_probably_in_degrees_are_told(text, place):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rd.load(text)
+    words = [str(each.message) for each in told]
+    expected = [f"{place}, expected at most two turns, in rad (is it in degrees?)"]
+    assert [each.split(": ", 1)[1] for each in words] == (expected if place else [])
+    if place:
+        with pytest.raises(rd.DescriptionError, match="in degrees"):
+            rd.load(text, strict=True)

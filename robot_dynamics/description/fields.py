@@ -13,6 +13,8 @@ from typing import Any
 from ..errors import DescriptionError, Place, callers_level, choices, shown, wrong
 from ..scalar import Array, array, is_number
 
+MOST_TURN = 4 * math.pi
+"""rad: larger angles are probably in degrees"""
 WORLD = "world"
 """The ground's name in SDF, and of the link that simulators treat as the ground in a URDF"""
 
@@ -30,6 +32,18 @@ def tolerate(complaint: DescriptionError, strict: bool) -> None:
     if strict:
         raise complaint
     warnings.warn(str(complaint), DescriptionWarning, stacklevel=callers_level())
+
+
+def in_radians(angles: Iterable[float], where: Place, strict: bool) -> None:
+    """Complain about an angle that is probably in degrees.
+
+    Raises:
+        DescriptionError: there is one, if strict.
+    """
+    for angle in angles:
+        if abs(angle) > MOST_TURN:
+            expected = "at most two turns, in rad (is it in degrees?)"
+            tolerate(wrong(DescriptionError, where, float(angle), expected), strict)
 
 
 def unknown(what: str, name: object, known: Iterable[str], noun: str = "") -> DescriptionError:

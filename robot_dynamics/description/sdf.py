@@ -33,7 +33,7 @@ from ..mechanism import (
 from ..mechanism.bodies import inertia_matrix
 from ..scalar import Array, array, rotation_quaternion, rotation_to
 from .compound import PARTS, split
-from .fields import WORLD, number, numbers, unknown
+from .fields import WORLD, in_radians, number, numbers, unknown
 from .fields import text as name_of
 from .files import read_text
 from .mimics import mimicking
@@ -79,7 +79,8 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
             expected.
 
     Warns:
-        DescriptionWarning: a joint that mimics a missing one; it becomes independent.
+        DescriptionWarning: a joint that mimics a missing one; it becomes independent. Or an angle
+            that is probably in degrees.
     """
     where = Place(where)
     text = read_text(source) if isinstance(source, Path) else source
@@ -219,6 +220,8 @@ class _Reader:
         x, y, z, *rpy = numbers(text, 6, at / "pose")
         if pose.get("degrees") in ("true", "1"):
             rpy = [math.radians(angle) for angle in rpy]
+        else:
+            in_radians(rpy, at / "pose", self.strict)
         return Pose.from_xyz_rpy(array([x, y, z]), array(rpy))
 
     def _in_model(self, name: str) -> Pose:

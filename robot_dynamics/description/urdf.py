@@ -28,7 +28,7 @@ from ..mechanism import (
 from ..mechanism.bodies import inertia_matrix
 from ..scalar import Array, array, rotation_to, zeros
 from .compound import PARTS, left_out, split
-from .fields import WORLD, number, numbers, tolerate
+from .fields import WORLD, in_radians, number, numbers, tolerate
 from .fields import text as text_of
 from .mimics import mimicking
 from .order import no_name_twice, parents_first
@@ -65,7 +65,8 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
             what was expected.
 
     Warns:
-        DescriptionWarning: a joint that mimics a missing one; it becomes independent.
+        DescriptionWarning: a joint that mimics a missing one; it becomes independent. Or an angle
+            that is probably in degrees.
     """
     where = Place(where)
     root = parsed(read_urdf(source) if isinstance(source, Path) else source, where)
@@ -80,9 +81,9 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
         at = where.named(element.tag, name)
         _once(element, at)
         if element.tag == "link":
-            bodies.append((name, _inertial(element, at)))
+            bodies.append((name, _inertial(element, at, strict)))
         else:
-            carried.append(_carried(element, name, at))
+            carried.append(_carried(element, name, at, strict))
     no_name_twice((name for name, _ in bodies), where + ": link")
     no_name_twice((link.joint.name for link in carried), where + ": joint")
     inertials = dict(bodies)
@@ -180,7 +181,7 @@ def _once(element: etree._Element, at: Place) -> None:
                 raise wrong(DescriptionError, place, f"{tags[tag]} of them", "one")
 
 
-def _inertial(link: etree._Element, at: Place) -> Inertial:
+def _inertial(link: etree._Element, at: Place, strict: bool) -> Inertial:
     element = link.find("inertial")
     if element is None:
         return Inertial()
@@ -192,10 +193,10 @@ def _inertial(link: etree._Element, at: Place) -> Inertial:
         if moments is not None
         else zeros(3, 3)
     )
-    return Inertial(mass, zeros(3), tensor).seen_from(_origin(element, at))
+    return Inertial(mass, zeros(3), tensor).seen_from(_origin(element, at, strict))
 
 
-def _carried(element: etree._Element, name: str, at: Place) -> Link:
+def _carried(element: etree._Element, name: str, at: Place, strict: bool) -> Link:
     """The link that a joint carries, still without its body."""
     kind = element.get("type")
     types = (*SUPPORTED, *COMPOUND)
@@ -212,7 +213,7 @@ def _carried(element: etree._Element, name: str, at: Place) -> Link:
         name,
         kind,
         limits=_limits(element, at),
-        origin=_origin(element, at),
+        origin=_origin(element, at, strict),
         axis=_axis(element, at),
         friction=Friction(viscous, coulomb),
         coupling=_coupling(element, at),
@@ -261,11 +262,12 @@ def _coupling(joint: etree._Element, at: Place) -> Coupling | None:
     return None if joint.get("type") == "fixed" else Coupling(((master, ratio),), offset)
 
 
-def _origin(element: etree._Element, at: Place) -> Pose:
+def _origin(element: etree._Element, at: Place, strict: bool) -> Pose:
     origin = element.find("origin")
     if origin is None:
         return Pose()
     xyz, rpy = (numbers(origin.get(key, "0 0 0"), 3, at / "origin" / key) for key in ("xyz", "rpy"))
+    in_radians(rpy, at / "origin" / "rpy", strict)
     return Pose.from_xyz_rpy(xyz, rpy)
 
 

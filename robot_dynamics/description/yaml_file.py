@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,14 +26,12 @@ from . import formats
 from .check import Origins, position, things
 from .compound import PARTS, left_out, moved_from_outside, parts_of, split
 from .expression import in_numbers
-from .fields import mapping, text, tolerate, unknown
+from .fields import in_radians, mapping, text, tolerate, unknown
 from .files import find, is_yaml, read_text
 from .order import parents_first
 from .records import BESIDE, DH, LINK, ROTOR, TREE, friction, inertial, limits
 from .yaml_text import plain
 
-MOST_TURN = 4 * math.pi
-"""rad: larger angles of a DH table are probably in degrees"""
 SAME_PLACE = 1e-5
 """rad or m: largest difference between a joint's positions in `home` and in `locked`"""
 
@@ -155,10 +152,7 @@ def _tree(said: Mapping[str, Any], where: Place, fallback: str, strict: bool) ->
         at = where.named("link", name)
         link = LINK.known(entries, at)
         for key in ("theta", "alpha"):
-            angle = float(link.get(key, 0.0))
-            if abs(angle) > MOST_TURN:
-                expected = "at most two turns, in rad (is it in degrees?)"
-                tolerate(wrong(DescriptionError, at / key, angle, expected), strict)
+            in_radians([float(link.get(key, 0.0))], at / key, strict)
         parent = link.get("parent", before)
         joint = _joint(link, convention, at)
         body = inertial(entries, at)
