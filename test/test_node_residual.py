@@ -189,6 +189,22 @@ def test_a_burst_of_states_makes_no_residual_of_its_own():
     np.testing.assert_allclose(bench.controller.residual.value, 3.0, rtol=1e-6)
 
 
+def test_states_without_stamps_are_by_the_times_of_sending_however_late_they_are_read():
+    bench = Bench(PENDULUM, residual=True, residual_filter=0.0)
+    found, step = [], 0.01
+    for k in range(80):
+        t = step * k
+        q, qd, qdd = 0.1 + 0.4 * t + t * t, 0.4 + 2 * t, 2.0
+        message = JointState(name=["swing"], position=[q], velocity=[qd])
+        message.effort = [torque(q, qd, qdd) + 3.0]
+        # four at a time
+        bench.controller.state(message, at(4 * step * (k // 4) + 1e-5 * (k % 4)), at(5000.0 + t))
+        if bench.controller.residual.at is not None:
+            found.append(float(bench.controller.residual.value[0]))
+    assert len(found) > 50
+    np.testing.assert_allclose(found, 3.0, rtol=1e-6)
+
+
 def test_a_part_without_measured_torques_is_named():
     bench = Parts(residual=True)
     for k in range(3):

@@ -84,7 +84,7 @@ class Residual:
         told = states.reported
         columns = [model.joints.index(name) for name in told]
         names, qd = tuple(told), states.qd[columns]
-        new = following(self._rates.get(names), qd, states.time, 0.0, stamped=states.stamped)
+        new = following(self._rates.get(names), qd, states.sampled, 0.0, stamped=states.stamped)
         self._qdd[columns] = np.nan if new.value is None else new.value
         return self._rates.keep(names, new)
 

@@ -29,6 +29,8 @@ class States:
         at: when it arrived; with `merge_states`, the time of the oldest required reading; None:
             there is no state.
         time: the time of the newest message.
+        sampled: the time base of derivatives: its stamp, or else when it was sent, by any clock, or
+            else when it arrived.
         count: number of messages that were used.
         foreign: number of messages that were ignored because they named only other joints.
         missing: the optional sensors that the newest state lacks.
@@ -68,7 +70,7 @@ class States:
         self.whole: Any = None
         self.stamped = True
         self._names: list[str] = []
-        self.time = 0
+        self.time = self.sampled = 0
         self.at: int | None = None
         self._stamps.forget()
 
@@ -78,7 +80,7 @@ class States:
         Args:
             message: the JointState.
             now: the clock, ns.
-            sent: when it was sent, ns of any clock; 0: not known. The time base of derived rates
+            sent: when it was sent, ns of any clock; 0: not known. The time base of derivatives
                 where there is no stamp.
             settings: the current settings.
 
@@ -95,10 +97,10 @@ class States:
             self.foreign += 1
             return None
         stamp, max_age = stamped(message.header), settings.max_age
-        fill = None
+        fill, sampled = None, stamp or sent or now
         if settings.missing_velocities == "derive":
             fill = self.rates.at(
-                stamp or sent or now,
+                sampled,
                 settings.derivative_filter,
                 settings.max_acceleration,
                 stamped=stamp != 0,
@@ -121,6 +123,7 @@ class States:
             self._stamps.accept(time, now)
             self.missing, self.at = self._reader.missing, now
         self.whole, self._names, self.time, self.stamped = whole, names, time, stamp != 0
+        self.sampled = sampled
         self.count += 1
         return time
 
