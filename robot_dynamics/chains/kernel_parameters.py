@@ -13,8 +13,9 @@ layout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -25,6 +26,11 @@ from ..mechanism.transform import with_payload
 from ..scalar import Array, Floats, Scalar
 
 MOMENTS = 10
+ONE = np.eye(MOMENTS)[0]
+"""π of a payload of 1 kg at the link's origin"""
+TRIAL = np.array([2.137, 0.317, -0.223, 0.109, 0.531, 0.617, 0.719, 0.0137, 0.0211, -0.0307])
+"""π of a payload that changes every parameter that any payload changes: such odd numbers are no
+robot's own"""
 _ROUNDING = 1e-9
 _WHOLE = 2e-15
 """Tolerance for recognising a finite difference as an integer, relative to the parameter"""
@@ -71,7 +77,7 @@ class KernelParameters:
         return cls(
             tuple(described.tolist()),
             _rows(np.array(pulled).T, described),
-            tuple(_load(mechanism, values, link, described) for link in links),
+            _loads(mechanism, values, tuple(links), described),
         )
 
     @property
@@ -109,33 +115,58 @@ def _body(pi: Floats) -> Inertial:
     return Inertial(m, c, inertia_matrix(*pi[4:]) - point_inertia(m, c))
 
 
-def _load(
+def _loads(
     mechanism: Mechanism,
     values: Callable[[Mechanism], Floats],
-    link: str,
+    links: Sequence[str],
     described: Floats,
-) -> Load:
-    """How the parameters depend on a payload on a link; see `KernelParameters.of`.
+) -> tuple[Load, ...]:
+    """How the parameters depend on a payload on each of the links; see `KernelParameters.of`.
+
+    Links whose payloads change different parameters carry theirs at the same time: most of the time
+    is that of `values`.
 
     Args:
         mechanism, values: as there.
-        link: the link's name.
+        links: the links' names.
         described: the parameters without a payload.
     """
 
-    def loaded(pi: Floats) -> Floats:
-        return values(with_payload(mechanism, link, _body(pi)))
+    def loaded(pi: Floats, *links: str) -> Floats:
+        return values(
+            reduce(lambda robot, link: with_payload(robot, link, _body(pi)), links, mechanism)
+        )
 
-    one = np.zeros(MOMENTS)
-    one[0] = 1.0
-    before = loaded(one)
-    with_one = [loaded(one + e) for e in np.eye(MOMENTS)]
-    columns = np.array([each - before for each in with_one]).T
-    trial = np.array([2.0, 0.3, -0.2, 0.1, 0.5, 0.6, 0.7, 0.01, 0.02, -0.03])
-    with_trial = loaded(trial)
-    if _close(described + columns @ trial, with_trial):
+    tried = {link: loaded(TRIAL, link) for link in links}
+    changed = {link: p != described for link, p in tried.items()}
+    found: dict[str, Load] = {}
+    while left := [link for link in links if link not in found]:
+        together, taken = [], np.zeros(len(described), dtype=bool)
+        for link in left:
+            if not (taken & changed[link]).any():
+                together.append(link)
+                taken |= changed[link]
+        many = np.array([loaded(pi, *together) for pi in (ONE, *(ONE + np.eye(MOMENTS)))])
+        for link in together:
+            own = np.where(changed[link], many, described)
+            found[link] = _load(link, described, own[0], own[1:], tried[link])
+    return tuple(found[link] for link in links)
+
+
+def _load(link: str, described: Floats, before: Floats, with_one: Floats, tried: Floats) -> Load:
+    """How the parameters depend on a payload on a link.
+
+    Args:
+        link: its name.
+        described: (p,) the parameters without a payload.
+        before: (p,) with the payload `ONE`.
+        with_one: (10, p) with a payload that has 1 more of one of the moments.
+        tried: (p,) with the payload `TRIAL`.
+    """
+    columns = (with_one - before).T
+    if _close(described + columns @ TRIAL, tried):
         return Load(_rows(columns, before), None)
-    touched = np.flatnonzero(abs(with_trial - described) > 0)
+    touched = np.flatnonzero(tried != described)
     block = int(touched[0])
     if touched[-1] >= block + MOMENTS:
         raise InputError(f"{link}: a payload changes more than one body", name="link", value=link)
@@ -145,7 +176,7 @@ def _load(
 
     start = as_moments(before)
     columns = np.array([as_moments(each) - start for each in with_one]).T
-    if not _close(as_moments(described) + columns @ trial, as_moments(with_trial)):
+    if not _close(as_moments(described) + columns @ TRIAL, as_moments(tried)):
         raise InputError(
             f"{link}: the parameters are not linear in a payload's moments", name="link", value=link
         )
