@@ -267,7 +267,7 @@ class FeedForwardNode(Managed):
             self._changes.push(link)
 
     def _on_imu(self, message: Imu, info: Mapping[str, Any]) -> None:
-        self.controller.imu(message, self._now(), self._sent(info))
+        self.controller.imu(message, self._now(), self._sent(message, info))
 
     def _on_base_motion(self, message: MultiDOFJointTrajectory) -> None:
         self.controller.base_motion(message, self._now())
@@ -306,7 +306,7 @@ class FeedForwardNode(Managed):
         except RefusedError as error:
             self.controller.tally.refuse("joint_states", error)
             return
-        torques = self.controller.state(message, self._now(), self._sent(info))
+        torques = self.controller.state(message, self._now(), self._sent(message, info))
         if torques is not None:
             self._torques.publish(torques)
         if self._residual_out is not None:
@@ -327,7 +327,8 @@ class FeedForwardNode(Managed):
         """Follow the JointTrajectory that `read` returns."""
         with self.controller.tally.refusing("command"):
             self._check_active()
-            self.controller.command(read(), self._now(), self._sent(info))
+            message = read()
+            self.controller.command(message, self._now(), self._sent(message, info))
 
     def _on_reference(
         self, converted: Callable[[Any], JointTrajectory], message: Any, info: Mapping[str, Any]
@@ -422,10 +423,13 @@ class FeedForwardNode(Managed):
             self._torques.publish_from_thread(torques)
         return moves
 
-    def _sent(self, info: Mapping[str, Any]) -> int:
-        """When a message was sent, ns of the sender's clock, also if it has waited in a queue since
-        then; 0: not known, as for a message in simulated time."""
-        return 0 if self._clock.ros_time_is_active else int(info["source_timestamp"])
+    def _sent(self, message: Any, info: Mapping[str, Any]) -> int:
+        """When a message without a stamp was sent, ns of the sender's clock, however long it has
+        waited in a queue; 0: not known, as in simulated time."""
+        stamp = message.header.stamp
+        if stamp.sec or stamp.nanosec or self._clock.ros_time_is_active:
+            return 0
+        return int(info["source_timestamp"])
 
     def _now(self) -> int:
         return int(self._read_clock().nanoseconds)
