@@ -454,22 +454,30 @@ def test_one_that_appears_after_a_request_is_asked_at_once(
 
 
 @pytest.fixture
-def watch(partner, monkeypatch) -> Iterator[Callable[..., None]]:
-    """It looks at the controllers until the problem begins like this, and does so for some s. Each
-    request would wait forever, and whoever matches is not asked a second time."""
+def order(partner, monkeypatch) -> Iterator[ControllerOrder]:
+    """Each of its requests would wait forever, and whoever matches is not asked a second time."""
     monkeypatch.setattr(controller_order, "PATIENCE", math.inf)
     monkeypatch.setattr(controller_order, "AGAIN", math.inf)
     asks = rclpy.create_node("asks", namespace="arm", context=partner.node.context)
-    order = ControllerOrder(asks, TOPIC)
-    order.set_outputs(RIGHT)
+    found = ControllerOrder(asks, TOPIC)
+    found.set_outputs(RIGHT)
     partner._executor.add_node(asks)
+    yield found
+    partner._executor.remove_node(asks)
+    asks.destroy_node()
 
-    def until(problem: str, seconds: float = 0.0) -> None:
+
+@pytest.fixture
+def watch(partner, order) -> Callable[..., None]:
+    """It looks at the controllers until the problem begins like this, and does so for some s, with
+    so many subscribers that the graph does not contain yet."""
+
+    def until(problem: str, seconds: float = 0.0, *, unknown: int = 0) -> None:
         def is_so() -> bool:
             return order.problem[: len(problem) or None] == problem
 
         def look() -> None:
-            order.watch(Subscribers(asks.count_subscribers(TOPIC), 1))
+            order.watch(Subscribers(order._node.count_subscribers(TOPIC) + unknown, 1))
 
         partner.until(is_so, problem or "no problem", meanwhile=look)
         end = time.monotonic() + seconds
@@ -478,9 +486,7 @@ def watch(partner, monkeypatch) -> Iterator[Callable[..., None]]:
             look()
             assert is_so(), order.problem
 
-    yield until
-    partner._executor.remove_node(asks)
-    asks.destroy_node()
+    return until
 
 
 @contextmanager
@@ -554,6 +560,24 @@ def test_one_in_motion_is_not_left_with_its_last_torques_until_another_answers(p
             watch("")
             with answering(other):
                 watch("several nodes are named /arm/effort_controller")
+
+
+def test_a_subscriber_without_a_name_is_waited_for_in_motion_only_if_it_may_have_that_name(
+    partner, order, watch, monkeypatch
+):
+    monkeypatch.setattr(controller_order, "INTRODUCTION", math.inf)
+    with listener(partner, "effort_controller", RIGHT):
+        watch("waiting for the joints of /arm/effort_controller")
+        watch("waiting for the node name of a subscriber", 0.3, unknown=1)
+        watch("")
+        watch("", 0.3, unknown=1)
+        # the services of a second one are discovered before its name
+        with listener(partner, "other") as other:
+            service = f"{order.controller}/get_parameters"
+            other.create_service(GetParameters, service, lambda _, response: response)
+            watch("waiting for the node name of a subscriber", 0.3, unknown=1)
+            assert not order.may_be_released
+        watch("", unknown=1)
 
 
 def test_one_that_has_vanished_is_not_waited_for(partner, watch):

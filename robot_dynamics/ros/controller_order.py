@@ -114,7 +114,7 @@ class ControllerOrder:
         """Does a controller that was served still exist, and do all command efforts alone? Then
         zeros are safe, whatever their joints are."""
         efforts = self._answers.get("interface_name", ())
-        are_told = self._theirs <= self._told and self._told_values is not None
+        are_told = self._theirs <= self._told and self._told_values is not None and not self.waits
         return bool(self._served & self._theirs) and are_told and set(efforts) == {"effort"}
 
     @property
@@ -176,6 +176,11 @@ class ControllerOrder:
     @property
     def _service(self) -> str:
         return f"{self.controller}/get_parameters"
+
+    def _all_are_known(self) -> bool:
+        """Does every service of that name belong to a known controller? A node's services are
+        discovered about when its subscriptions are, and its name after both."""
+        return bool(self._node.count_services(self._service) <= len(self._theirs))
 
     def _may_have_missed_one(self) -> bool:
         """Has a controller appeared or vanished since the newest request? The one that the request
@@ -266,7 +271,7 @@ class ControllerOrder:
                 )
         elif self._verdict:
             self.problem = self._verdict
-        elif self._strangers and not self._served & self._theirs:
+        elif self._strangers and not (self._served & self._theirs and self._all_are_known()):
             # it may be one of that name, too
             self.problem = f"waiting for the node name of a subscriber of {self._topic}"
 
