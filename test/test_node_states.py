@@ -308,6 +308,20 @@ def test_rates_without_stamps_are_by_the_times_of_sending_however_late_they_are_
     assert known > 100
 
 
+def test_without_any_times_nothing_is_derived_and_what_is_told_is_used():
+    bench = AnyBench(PENDULUM, missing_velocities="derive", missing_accelerations="derive")
+    for k in range(40):
+        message = JointTrajectory(joint_names=["swing"], points=[point(q=0.0, qd=0.03 * k)])
+        bench.controller.command(message, at(0.01 * k), 0)
+        assert (
+            bench.controller.state(JointState(name=["swing"], position=[0.4]), at(0.0), 0) is None
+        )
+    assert bench.rejected() == {"command: no stamp": 40, "joint_states: no stamp": 40}
+    bench.command(0.41, point(q=0.0, qd=0.0, qdd=3.0))
+    message = JointState(name=["swing"], position=[0.4], velocity=[0.2])
+    close(bench._values(bench.controller.state(message, at(0.41), 0)), torque(0.4, 0.2, 3.0))
+
+
 def test_accelerations_without_stamps_are_by_the_times_of_sending():
     bench = AnyBench(PENDULUM, missing_accelerations="derive", derivative_filter=0.0)
     for k in range(60):

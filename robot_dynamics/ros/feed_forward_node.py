@@ -425,7 +425,7 @@ class FeedForwardNode(Managed):
 
     def _sent(self, message: Any, info: Mapping[str, Any]) -> int:
         """When a message without a stamp was sent, ns of the sender's clock, however long it has
-        waited in a queue; 0: not known, as in simulated time."""
+        waited in a queue; 0: it has one, or time is simulated."""
         stamp = message.header.stamp
         if stamp.sec or stamp.nanosec or self._clock.ros_time_is_active:
             return 0

@@ -25,7 +25,7 @@ from .base_messages import check_size, on_base, read_imu, read_motion
 from .derivative import Derivative, following
 from .parameters import Settings
 from .refusal import IncompleteError, RefusedError
-from .stamps import SECOND, Stamps, stamped
+from .stamps import SECOND, Stamps, sampled, stamped
 from .torque_model import Model
 
 IMU, MOTION = "base_imu", "base_motion"
@@ -57,7 +57,7 @@ class Base:
     # Input
 
     def take_imu(
-        self, message: Any, model: Model, settings: Settings, now: int, sent: int = 0
+        self, message: Any, model: Model, settings: Settings, now: int, sent: int | None = None
     ) -> None:
         """Handle an Imu message.
 
@@ -66,7 +66,7 @@ class Base:
             model: the robot's model.
             settings: the current settings.
             now: the clock, ns.
-            sent: see `States.take`; the time base of the derived angular acceleration.
+            sent: see `sampled`.
 
         Raises:
             RefusedError: it does not fit this robot's base, has a wrong stamp, or is impossible.
@@ -82,7 +82,7 @@ class Base:
         )
         stamp = stamped(message.header)
         rates, spinning = self._spinning(
-            turning, stamp or sent or now, settings, has_stamp=stamp != 0
+            turning, sampled(stamp, sent, now), settings, has_stamp=stamp != 0
         )
         if spinning is None:
             self._stamps[IMU].accept(time, now)

@@ -14,7 +14,7 @@ from .limits import CommandLimits
 from .motion import Course, Desired, Missing, Motion, Setpoint, is_course, read
 from .parameters import Settings
 from .refusal import IncompleteError, RefusedError, Tally
-from .stamps import SECOND, Stamps, stamped
+from .stamps import SECOND, Stamps, sampled, stamped
 from .torque_model import Model
 
 
@@ -50,7 +50,9 @@ class Commands:
         self._stamps = Stamps()
         self._rates: Derivative | None = None
 
-    def take(self, message: Any, now: int, model: Model, settings: Settings, sent: int = 0) -> None:
+    def take(
+        self, message: Any, now: int, model: Model, settings: Settings, sent: int | None = None
+    ) -> None:
         """Read a JointTrajectory.
 
         Args:
@@ -58,7 +60,7 @@ class Commands:
             now: the clock, ns.
             model: the robot's model.
             settings: the current settings.
-            sent: see `States.take`; the time base of derived accelerations.
+            sent: see `sampled`.
 
         Raises:
             RefusedError: it is not a motion of this robot, or its stamp is wrong.
@@ -79,7 +81,11 @@ class Commands:
                     "a single point carries no velocities to derive accelerations from",
                 )
             rates = following(
-                rates, qd, stamp or sent or now, settings.derivative_filter, stamped=stamp != 0
+                rates,
+                qd,
+                sampled(stamp, sent, now),
+                settings.derivative_filter,
+                stamped=stamp != 0,
             )
             are_known = rates.value is not None
             return np.zeros_like(qd) if rates.value is None else rates.value

@@ -114,8 +114,8 @@ class FeedForward:
 
     # Input
 
-    def state(self, message: Any, now: int, sent: int = 0) -> Torques | None:
-        """Handle a JointState, sent at this time (ns of any clock; 0: not known)."""
+    def state(self, message: Any, now: int, sent: int | None = None) -> Torques | None:
+        """Handle a JointState; for `sent` see `sampled`."""
         if self.residual is not None:
             self.residual.at = None
         try:
@@ -152,8 +152,8 @@ class FeedForward:
         except RobotDynamicsError as error:
             self.tally.note("residual", reason_of(error), f"no residual: {error}")
 
-    def command(self, message: Any, now: int, sent: int = 0) -> None:
-        """Handle a JointTrajectory, which takes over with the next state; `sent` as in `state`."""
+    def command(self, message: Any, now: int, sent: int | None = None) -> None:
+        """Handle a JointTrajectory, which takes over with the next state; `sent`: see `sampled`."""
         with self.tally.refusing("command"):
             # only a trajectory with a stamp ends by the stamps of the states
             if now == 0 and not (is_course(message) and stamped(message.header)):
@@ -173,8 +173,8 @@ class FeedForward:
                 return link
         return None
 
-    def imu(self, message: Any, now: int, sent: int = 0) -> None:
-        """Handle an Imu of the base; `sent` as in `state`."""
+    def imu(self, message: Any, now: int, sent: int | None = None) -> None:
+        """Handle an Imu of the base; for `sent` see `sampled`."""
         with self.tally.refusing(IMU):
             self.base.take_imu(message, self._robot, self.settings, now, sent)
 

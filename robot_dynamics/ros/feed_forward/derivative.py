@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scalar import Floats, shortest_turn
+from .refusal import RefusedError
 from .stamps import SECOND
 
 GAP = SECOND // 2
@@ -133,8 +134,17 @@ def following(
 
     Args:
         before: the derivative until now; None: this is the first sample.
-        x, time, constant, turns, stamped: as in `Derivative.next`.
+        x, time, constant, turns, stamped: as in `Derivative.next`; time 0: there is none.
+
+    Raises:
+        RefusedError: there is no time.
     """
+    if not time:
+        raise RefusedError(
+            "no stamp",
+            "header.stamp is 0, but a derivative needs the times of its samples, and in simulated "
+            "time only stamps tell them: let the sender stamp its messages",
+        )
     if before is None:
         return Derivative.begun(x, time)
     return before.next(x, time, constant, turns, stamped=stamped)

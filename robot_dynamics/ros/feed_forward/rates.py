@@ -43,7 +43,7 @@ class Rates:
         """A function that supplies the missing rates of a state.
 
         Args:
-            time: the stamp of the state, or the time of its sending or arrival, ns.
+            time: the stamp of the state, or the time of its sending or arrival, ns; 0: none.
             constant: the filter's time constant, s.
             largest: the largest acceleration of a joint, rad/s² or m/s²; 0: not known. At a rate of
                 √a the end of a lever of 1 m accelerates by a; a position that jumps as if the joint
@@ -57,6 +57,8 @@ class Rates:
             needed = np.array([name not in self._optional for name in names], dtype=bool)
             if not are_possible(q[needed], np.nan_to_num(qd[needed], nan=0.0)):
                 return qd  # the reader refuses it for that reason
+            if not time and not np.isnan(qd[needed]).any():
+                return qd
             q = np.where(np.abs(q) <= LARGEST, q, np.nan)
             turns = np.array([name in self._periodic for name in names], dtype=bool)
             new = following(self._of.get(names), q, time, constant, turns, stamped=stamped)

@@ -41,6 +41,18 @@ def stamped(header: Any) -> int:
     return int(sec) * SECOND + int(nanosec)
 
 
+def sampled(stamp: int, sent: int | None, now: int) -> int:
+    """The time base of derivatives of a message, ns; 0: there is none.
+
+    Args:
+        stamp: its stamp, ns; 0: none.
+        sent: when it was sent, ns of any clock; 0: not known by a clock that passes as time does
+            here; None: as it arrives.
+        now: the clock, ns.
+    """
+    return stamp or (now if sent is None else sent)
+
+
 def check_begin(start: int, now: int) -> None:
     """Check that a motion may begin at `start`.
 

@@ -13,7 +13,7 @@ from .merging import Merging
 from .parameters import Settings
 from .rates import Rates
 from .refusal import RefusedError
-from .stamps import SECOND, Stamps, stamped
+from .stamps import SECOND, Stamps, sampled, stamped
 from .torque_model import Model
 
 
@@ -29,8 +29,7 @@ class States:
         at: when it arrived; with `merge_states`, the time of the oldest required reading; None:
             there is no state.
         time: the time of the newest message.
-        sampled: the time base of derivatives: its stamp, or else when it was sent, by any clock, or
-            else when it arrived.
+        sampled: the time base of its derivatives; see `sampled`.
         count: number of messages that were used.
         foreign: number of messages that were ignored because they named only other joints.
         missing: the optional sensors that the newest state lacks.
@@ -74,14 +73,15 @@ class States:
         self.at: int | None = None
         self._stamps.forget()
 
-    def take(self, message: Any, now: int, settings: Settings, sent: int = 0) -> int | None:
+    def take(
+        self, message: Any, now: int, settings: Settings, sent: int | None = None
+    ) -> int | None:
         """Take q and qd from a JointState.
 
         Args:
             message: the JointState.
             now: the clock, ns.
-            sent: when it was sent, ns of any clock; 0: not known. The time base of derivatives
-                where there is no stamp.
+            sent: see `sampled`.
             settings: the current settings.
 
         Returns:
@@ -97,10 +97,10 @@ class States:
             self.foreign += 1
             return None
         stamp, max_age = stamped(message.header), settings.max_age
-        fill, sampled = None, stamp or sent or now
+        fill, base = None, sampled(stamp, sent, now)
         if settings.missing_velocities == "derive":
             fill = self.rates.at(
-                sampled,
+                base,
                 settings.derivative_filter,
                 settings.max_acceleration,
                 stamped=stamp != 0,
@@ -123,7 +123,7 @@ class States:
             self._stamps.accept(time, now)
             self.missing, self.at = self._reader.missing, now
         self.whole, self._names, self.time, self.stamped = whole, names, time, stamp != 0
-        self.sampled = sampled
+        self.sampled = base
         self.count += 1
         return time
 
