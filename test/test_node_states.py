@@ -230,6 +230,16 @@ def test_rates_that_are_told_are_not_derived_and_a_position_that_is_none_is_refu
     assert bench.state(0.04, 0.9, math.inf) is None
 
 
+def test_rates_that_are_told_no_longer_are_derived_at_once():
+    bench = AnyBench(PENDULUM, missing_velocities="derive", derivative_filter=0.01)
+    bench.accelerate(0.0, 3.0)
+    close(bench.state(0.01, 0.4, 0.2), torque(0.4, 0.2, 3.0))
+    # T dv/dt + v = dx/dt from the rate that was told
+    rate = 0.2 + 0.5 * (0.6 - 0.2)
+    found = bench.state(0.02, 0.4 + 0.01 * 0.6, math.nan)
+    np.testing.assert_allclose(found, [torque(0.406, rate, 3.0)], rtol=1e-9)
+
+
 def test_accelerations_of_a_stream_of_points_are_the_derivative_of_its_rates():
     bench = AnyBench(PENDULUM, missing_accelerations="derive", derivative_filter=0.0)
     # a first point says nothing about accelerations
