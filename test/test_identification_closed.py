@@ -432,6 +432,21 @@ def test_a_stretch_in_which_the_loops_are_open_is_cut_out_before_anything_else(s
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics.errors.ClosureWarning")
+def test_single_states_in_which_the_loops_are_open_cut_nothing_to_pieces():
+    """As encoder noise makes them where the robot is stretched out."""
+    described, truth = robots("five_bar")
+    good = log(truth, 0.12, 1)
+    stream = good.streams[0]
+    whole = even(good, stream.names)
+    (piece,) = whole.pieces
+    single = np.arange(len(piece))[:, None] % 40 == 7
+    raw = replace(whole, pieces=(replace(piece, position=piece.position + 100.0 * single),))
+    closing = ClosedUnknowns(described).closing(raw)
+    assert [len(each) for each in closing.pieces] == [len(piece)]
+    assert closing.notes[-1].startswith("2.5 % of the recorded positions do not close the loops")
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics.errors.ClosureWarning")
 def test_what_cannot_be_is_one_line():
     described, truth = robots("five_bar")
     good = log(truth, 0.12, 1)

@@ -56,7 +56,7 @@ from .unknowns import (
 CHECKED = 2000
 """Number of a recording's states in which loop closure is checked first"""
 APART = 16
-"""Distance of states of which one tells of those up to the next"""
+"""Distance of checked states of which one tells of those up to the next; shorter runs stay"""
 CLOSED = 0.5
 """Fraction of them in which the loops must close"""
 FEWEST = 3
@@ -263,8 +263,9 @@ class ClosedUnknowns:
         return self.names.index(name) if name in self.names else None
 
     def closing(self, raw: Even, unused: Collection[str] = ()) -> Even:
-        """The part of a recording in which the loops can be closed, with a note of the rest. Of
-        long recordings, single samples in which they cannot are left to `unfiltered`.
+        """The part of a recording in which the loops can be closed, with a note of the rest. Short
+        runs in which they cannot are left to `unfiltered`: a recording in many pieces could not be
+        filtered.
 
         Args:
             raw: the motors' motion.
@@ -284,6 +285,8 @@ class ClosedUnknowns:
         words = f"{100 * (1 - share):.3g} % of the recorded positions do not close the loops"
         if share < CLOSED:
             raise RecordingError(f"{raw.source}: {words}: {WHY_OPEN}", name=raw.source)
+        for a, b in runs(~checked).tolist():
+            checked[a:b] = b - a < APART
         closes, pieces = np.repeat(checked, step), []
         for each in raw.pieces:
             pieces += [each.rows(slice(*run)) for run in runs(closes[: len(each)]).tolist()]
