@@ -52,6 +52,7 @@ class Writer:
         self.basis = dict(basis or {})
         self._parallel = any(len(each) > 1 for each in self.basis.values())
         self._angles: dict[tuple[int, bool], tuple[sympy.Expr, sympy.Expr]] = {}
+        self._functions: dict[tuple[str, Angle], sympy.Expr] = {}
         self._brackets: dict[Any, sympy.Expr] = {}
         self._known: dict[Any, sympy.Expr] = {}
 
@@ -66,7 +67,7 @@ class Writer:
         if not isinstance(polynomial, Polynomial):
             return _number(polynomial)
         terms = (
-            _value(mono, coefficient) * _trig(self.ring, *angle)
+            _value(mono, coefficient) * self._trig(*angle)
             for (mono, angle), coefficient in self.real(polynomial).items()
         )
         return sympy.Add(*terms)
@@ -139,8 +140,7 @@ class Writer:
     def _of_sums(self, terms: Mapping[Any, Fraction]) -> Sum:
         found: Sum = defaultdict(Fraction)
         for (mono, angle), coefficient in terms.items():
-            function = _trig(self.ring, *angle)
-            sign = 1
+            function, sign = self._trig(*angle), 1
             if function.could_extract_minus_sign():
                 function, sign = -function, -1
             extra = () if function == 1 else ((function, 1),)
@@ -148,29 +148,37 @@ class Writer:
         return {mono: c for mono, c in found.items() if c}
 
     def _of_powers(self, terms: Mapping[Any, Fraction], absolute: bool) -> Sum | None:
-        found: Sum = defaultdict(Fraction)
+        scale = math.lcm(*(c.denominator for c in terms.values()))
+        found: dict[tuple[Monomial, Any], int] = defaultdict(int)
         for (mono, (kind, angle)), coefficient in terms.items():
             parts = self._absolute(angle) if absolute else angle
             if sum(abs(k) for _, k in parts) > 8:
                 return None
             real, imaginary = _expanded(parts)
+            whole = int(coefficient * scale)
             for powers, c in (real if kind == "cos" else imaginary).items():
-                letters = list(mono)
-                for (slot, which), exponent in powers:
-                    cosine, sine = self._angle(slot, absolute)
-                    letters.append((cosine if which == "c" else sine, exponent))
-                found[_sorted(letters)] += coefficient * c
-        return {mono: c for mono, c in found.items() if c}
+                found[mono, powers] += whole * c
+        # most terms cancel: only those that are left are written with their letters
+        form: Sum = defaultdict(Fraction)
+        for (mono, powers), number in found.items():
+            if number:
+                trig = ((self._angle(slot, absolute)[which], e) for (slot, which), e in powers)
+                form[_sorted([*mono, *trig])] += Fraction(number, scale)
+        return {mono: c for mono, c in form.items() if c}
+
+    def _trig(self, kind: str, angle: Angle) -> sympy.Expr:
+        if (kind, angle) not in self._functions:
+            generators = self.ring.generators
+            theta = sympy.Add(*(k * generators[slot].expression for slot, k in angle))
+            self._functions[kind, angle] = sympy.cos(theta) if kind == "cos" else sympy.sin(theta)
+        return self._functions[kind, angle]
 
     def _angle(self, slot: int, absolute: bool) -> tuple[sympy.Expr, sympy.Expr]:
         """(cosine, sine)"""
         if (slot, absolute) not in self._angles:
             parts = self.basis.get(slot, {slot: 1}) if absolute else {slot: 1}
             angle = tuple(parts.items())
-            self._angles[slot, absolute] = (
-                _trig(self.ring, "cos", angle),
-                _trig(self.ring, "sin", angle),
-            )
+            self._angles[slot, absolute] = self._trig("cos", angle), self._trig("sin", angle)
         return self._angles[slot, absolute]
 
     def _absolute(self, angle: Angle) -> Angle:
@@ -236,6 +244,7 @@ class Writer:
                 yield _product(outer, polished(sympy.Add(*parts)))
 
 
+@cache
 def polished(expression: sympy.Expr) -> sympy.Expr:
     """The expression with sin² for 1 - cos², and with signs in front of brackets instead of
     inside."""
@@ -269,9 +278,9 @@ def _number(value: Any) -> sympy.Expr:
 
 
 def _sorted(letters: Iterable[tuple[Atom, int]]) -> Monomial:
-    counted: Counter[Atom] = Counter()
+    counted: dict[Atom, int] = {}
     for atom, exponent in letters:
-        counted[atom] += exponent
+        counted[atom] = counted.get(atom, 0) + exponent
     return tuple(sorted(((a, e) for a, e in counted.items() if e), key=lambda x: _key(x[0])))
 
 
@@ -320,11 +329,6 @@ def _unit(n: int) -> tuple[tuple[tuple[tuple[Atom, int], ...], Fraction, Fractio
     return tuple((root, cos, sin) for root, (cos, sin) in parts.items())
 
 
-def _trig(ring: Ring, kind: str, angle: Angle) -> sympy.Expr:
-    theta = sympy.Add(*(k * ring.generators[slot].expression for slot, k in angle))
-    return sympy.cos(theta) if kind == "cos" else sympy.sin(theta)
-
-
 @cache
 def _expanded(angle: Angle) -> tuple[dict[Any, int], dict[Any, int]]:
     """cos and sin of Σ k θ, in powers of each cos θ and at most the first power of each sin θ."""
@@ -343,7 +347,7 @@ def _expanded(angle: Angle) -> tuple[dict[Any, int], dict[Any, int]]:
 
 
 def _powers(slot: int, cosine: int, sine: int) -> tuple[Any, ...]:
-    return tuple(((slot, w), e) for w, e in (("c", cosine), ("s", sine)) if e)
+    return tuple(((slot, which), e) for which, e in enumerate((cosine, sine)) if e)
 
 
 def _times(a: Mapping[Any, int], b: Mapping[Any, int]) -> dict[Any, int]:
