@@ -326,8 +326,11 @@ def _near_minimum(cost: _Cost) -> Floats:
         W = half.swapaxes(-1, -2) @ (axes * root @ axes.swapaxes(-1, -2)) @ half
         slope = cost.slope(x) - aim * np.concatenate([traces(Q).ravel(), left])
         step = -solved(cost.bend(hessian(W), z * left), slope)
+        decrement = -float(slope @ step)
+        if not decrement > 0:  # rounding errors prevail: the path would go anywhere from here
+            break
         on = max(np.ptp(np.append(products, level)), np.ptp(np.append(own, level))) < 0.1 * level
-        if aim == gamma and on and -float(slope @ step) < 0.1 * gamma:
+        if aim == gamma and on and decrement < 0.1 * gamma:
             break
         # ΔZ = μ P⁻¹ - Z - W⁻¹ ΔP W⁻¹
         turned = aim * Q - Z - W @ pseudo_inertia(step[: cost.block].reshape(-1, 10)) @ W
