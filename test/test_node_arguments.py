@@ -8,8 +8,10 @@ import sys
 
 import pytest
 
+from robot_dynamics.errors import InputError
 from robot_dynamics.ros import executables
 from robot_dynamics.ros.executable import answered
+from robot_dynamics.ros.parameter_files import check_parameter_files
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,59 @@ def test_an_executable_that_there_is_not_is_answered_in_one_line_with_those_ther
     assert found.returncode == 2
     (told,) = found.stderr.splitlines()
     assert "expected one of feed_forward, simulated_robot, trajectory_source, watch" in told
+
+
+SECTION = "ros__parameters: {terms: [inertia]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "applies"),
+    [
+        (f"feed_forward: {{{SECTION}}}", "/feed_forward", True),
+        (f"/feed_forward: {{{SECTION}}}", "/feed_forward", True),
+        (f"feed_forward: {{{SECTION}}}", "/left/feed_forward", False),
+        (f"left: {{feed_forward: {{{SECTION}}}}}", "/left/feed_forward", True),
+        (f"/left: {{feed_forward: {{{SECTION}}}}}", "/right/feed_forward", False),
+        (f"/*/feed_forward: {{{SECTION}}}", "/left/feed_forward", True),
+        (f"/*/feed_forward: {{{SECTION}}}", "/feed_forward", False),
+        (f"/**/feed_forward: {{{SECTION}}}", "/feed_forward", True),
+        (f"/**/feed_forward: {{{SECTION}}}", "/upper/left/feed_forward", True),
+        # one of two robots has its parameters; a file for other nodes may be given to all
+        (
+            f"left/feed_forward: {{{SECTION}}}\nright/feed_forward: {{{SECTION}}}",
+            "/left/feed_forward",
+            True,
+        ),
+        (f"planner: {{{SECTION}}}", "/left/feed_forward", True),
+        (f"/**: {{{SECTION}}}", "/left/feed_forward", True),
+        ("", "/feed_forward", True),
+    ],
+)
+def test_a_parameter_file_for_this_node_in_another_namespace_is_refused(
+    text, node, applies, tmp_path
+):
+    file = tmp_path / "parameters.yaml"
+    file.write_text(text)
+    arguments = ["--ros-args", "-r", "__ns:=/left", "--params-file", str(file)]
+    if applies:
+        check_parameter_files(node, arguments)
+    else:
+        with pytest.raises(InputError, match=r"parameters.yaml: .* under /\*\*/feed_forward"):
+            check_parameter_files(node, arguments)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "words"),
+    [("/", "found 'luck'"), ("/left", "do not apply to the node /left/feed_forward")],
+)
+def test_no_node_runs_without_the_parameters_of_its_file(namespace, words, tmp_path):
+    """It is rcl that decides which parameters apply."""
+    pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+    file = tmp_path / "parameters.yaml"
+    file.write_text("feed_forward: {ros__parameters: {terms: [luck]}}")
+    command = [sys.executable, "-m", "robot_dynamics.node", "--ros-args", "--params-file", file]
+    command += ["-r", f"__ns:={namespace}"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert found.returncode == 1
+    (told,) = found.stderr.splitlines()
+    assert words in told

@@ -17,6 +17,7 @@ from ..errors import shown
 from .feed_forward.parameter_table import Parameter as Row
 from .feed_forward.parameter_table import checked, rows
 from .feed_forward.parameters import BY_NAME
+from .parameter_files import check_parameter_files
 
 T = TypeVar("T")
 
@@ -32,8 +33,10 @@ def declare(node: Node, table: type[T], warn: Callable[[str], None], *, fixed: b
 
     Raises:
         ParameterException: a value has the wrong type or is outside its range.
-        InputError: a value that the table does not allow.
+        InputError: a value that the table does not allow, or a parameter file for a node of this
+            name in another namespace.
     """
+    check_parameter_files(node.get_fully_qualified_name(), sys.argv)  # as rclpy.init reads them
     by_name = {row.name: row for row in rows(table)}
     for row in by_name.values():
         descriptor = _descriptor(row, fixed=fixed)
