@@ -536,6 +536,35 @@ def test_an_output_that_is_full_is_one_line(options):
     assert "Exception ignored" not in found.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("line", "code", "result"),
+    [
+        ("nonsense", 2, ""),
+        ("check nowhere.yaml", 1, ""),
+        # its inertia is that of no body: a warning
+        ("torque odd.yaml --qdd 1", 0, "q: 9 N·m"),
+    ],
+)
+def test_lines_that_nobody_can_read_change_neither_result_nor_exit_code(
+    line, code, result, tmp_path
+):
+    (tmp_path / "odd.yaml").write_text(
+        "robot: odd\nlinks: [{name: a, joint: {name: q, type: revolute}, mass: 1.0,\n"
+        "  inertia: {ixx: 1.0, iyy: 1.0, izz: 9.0}}]\n"
+    )
+    command = [sys.executable, "-m", "robot_dynamics", *line.split()]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert told.stderr
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=full, text=True, check=False
+        )
+    assert (told.returncode, found.returncode) == (code, code)
+    assert found.stdout == told.stdout
+    assert result in found.stdout
+
+
 def test_a_file_is_written_whole_or_left_as_it_is(tmp_path, monkeypatch):
     """On a full disk, as it is said in the middle of a write."""
     from robot_dynamics.description import files

@@ -16,6 +16,7 @@ import click
 
 from ..errors import one_line
 from ..ros.executable import EXAMPLES as NODES
+from ..ros.executable import print_error
 from ..version import version
 from .command import STOPPED, print_nothing_more, terminable
 from .commands import COMMANDS
@@ -89,17 +90,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             sys.stdout.flush()
     except click.ClickException as error:
-        print(f"robot_dynamics: {_words(error)}", file=sys.stderr)
+        print_error(f"robot_dynamics: {_words(error)}")
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        print("robot_dynamics: stopped", file=sys.stderr)
+        print_error("robot_dynamics: stopped")
         return STOPPED
     except OSError as error:  # the output: a pipe that nobody reads any longer, a full disk
         print_nothing_more()
         if isinstance(error, BrokenPipeError):
             return 0
         words = f"the output: {error.strerror}" if error.filename is None else error
-        print(f"robot_dynamics: {words}", file=sys.stderr)
+        print_error(f"robot_dynamics: {words}")
         return 1
     return int(code or 0)
 

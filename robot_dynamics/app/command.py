@@ -24,6 +24,7 @@ import click
 
 from ..errors import RobotDynamicsError
 from ..outputs import TEXT, Output, Schema, finite, record
+from ..ros.executable import print_error
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -123,7 +124,7 @@ class Command(click.Command):
             self._print_error("stopped", as_json)
             return STOPPED
         for words in dict.fromkeys(str(each.message) for each in caught):
-            print(f"warning: {words}", file=sys.stderr)
+            print_error(f"warning: {words}")
         try:
             if as_json:
                 print(self.as_json(found.result))
@@ -152,7 +153,7 @@ class Command(click.Command):
         if as_json:
             print(self.as_json({"error": message}))
         else:
-            print(f"robot_dynamics: {message}", file=sys.stderr)
+            print_error(f"robot_dynamics: {message}")
 
 
 def print_nothing_more() -> None:
