@@ -454,6 +454,8 @@ FIXED = """<tendon><fixed name="cord" {}><joint joint="turn" coef="2"/></fixed><
 SPATIAL = """<worldbody><site name="s"/><body><geom size="1"/><site name="t" pos="1 0 0"/></body>
 </worldbody><tendon><spatial name="cord" {}><site site="s"/><site site="t"/></spatial></tendon>
 </mujoco>"""
+CLOTH = """<worldbody><flexcomp name="cloth" type="grid" count="2 2 1" spacing="1 1 1" radius="0.01"
+  dim="2" mass="1"/></worldbody></mujoco>"""
 
 
 @pytest.mark.parametrize(
@@ -477,6 +479,7 @@ SPATIAL = """<worldbody><site name="s"/><body><geom size="1"/><site name="t" pos
         ("</mujoco>", FIXED.format('damping="1 3"'), "tendon 'cord': damping that is not linear"),
         ("</mujoco>", SPATIAL.format('damping="3"'), "spatial tendon 'cord': .*found .3.0"),
         ("</mujoco>", SPATIAL.format('armature="3"'), "spatial tendon 'cord': .*found .3.0"),
+        ("</mujoco>", CLOTH, "flex 'cloth': found 'a deformable body'"),
         ('range="-1 1"', 'range="1 -1"', "'lift': range: found .1.0, -1.0., expected a lower"),
         ('range="-7 7"', 'range="7 -7"', "'.*_joint1': actfrcrange: found .7.0, -7.0."),
         ('range="-2 2"', 'range="2 -2"', "actuator 'm1': forcerange: found .2.0, -2.0."),

@@ -471,6 +471,9 @@ class _Reader:
             if model.eq_active0[k] and model.eq_type[k] > int(kinds.mjEQ_JOINT):
                 kind = self.mujoco.mjtEq(int(model.eq_type[k])).name
                 self._leave_out(f"equality {self._name('EQUALITY', k) or k}", kind)
+        for k in range(model.nflex):
+            if not model.flex_rigid[k]:
+                self._leave_out(f"flex {self._name('FLEX', k) or k!r}", "a deformable body")
         if model.opt.density or model.opt.viscosity:
             self._leave_out("fluid: density, viscosity", [model.opt.density, model.opt.viscosity])
 
