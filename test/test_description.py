@@ -360,6 +360,18 @@ def test_xacro_is_expanded(tmp_path):
     refused(tmp_path / "broken.xacro", "xacro", "hevy")
 
 
+@pytest.mark.parametrize(
+    "value", ['property name="width" value="0.2"', 'arg name="on" default="1"']
+)
+def test_xacro_values_that_nothing_uses_need_no_expansion(value):
+    """Many robots' .urdf files have them, and robot_state_publisher passes over them."""
+    text = URDF.replace('<robot name="r">', f'<robot name="r" {NAMESPACE}><xacro:{value}/>')
+    assert rd.load(text).links[0].inertial.mass == 1.0
+    for use in ("${width}", "$(arg on)"):
+        refused(text.replace('name="j"', f'name="{use}"'), "expected the output of `xacro FILE`")
+    refused(text.replace("<xacro:", "<xacro:if/><xacro:"), "found '<xacro:if>'")
+
+
 @pytest.fixture
 def arguments(tmp_path):
     """A .xacro file with two arguments: a mass, and a joint's name."""
@@ -547,6 +559,38 @@ def test_how_to_declare_the_world_is_told():
     text = whole.replace('<link name="world"/>', "")
     refused(text, "parent link: found 'world'", 'declare it: <link name="world"/>')
     assert rd.load(whole).base == "world"
+
+
+ROTOR = """<transmission name="t"><actuator name="motor"><{}rotor_inertia {}value="{}"/></actuator>
+</transmission></robot>"""
+DRAKE = 'xmlns:drake="http://drake.mit.edu" '
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ('<gazebo><joint name="shut"/></gazebo></robot>', "<gazebo> <joint>: found 'shut'"),
+        (
+            '<gazebo reference="j"><springStiffness>3</springStiffness></gazebo></robot>',
+            "<gazebo> <springStiffness>: found 'j'",
+        ),
+        (ROTOR.format("drake:", DRAKE, 1e-4), "<rotor_inertia>: found 'motor', .* `rotors`"),
+        (ROTOR.format("drake:", "", 1e-4), "<rotor_inertia>: found 'motor'"),
+        (f"<drake:ball_constraint {DRAKE}/></robot>", "<ball_constraint>: found 'r'"),
+        ("<gazebo><springStiffness> 0.0 </springStiffness></gazebo></robot>", None),
+        (ROTOR.format("drake:", DRAKE, 0), None),
+    ],
+)  # fmt: skip
+def test_what_gazebo_and_drake_add_to_the_torques_is_said_to_be_left_out(added, said):
+    text = URDF.replace("</robot>", added)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rd.load(text)
+    words = [str(each.message) for each in told]
+    assert len(words) == (said is not None)
+    if said:
+        assert re.search(said + ".*: it is left out", words[0])
+        refused(text, "it is left out", strict=True)
 
 
 def test_elements_and_attributes_that_are_not_read_are_passed_over_in_silence(capfd):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -112,6 +113,47 @@ def test_older_versions_say_the_frames_of_poses_and_axes_in_their_own_way(versio
     if said:
         own = rd.load(old.replace(said, said.replace("1<", "0<").replace("true", "false")))
         assert own.joint("shoulder").axis == pytest.approx([0.6, 0, 0.8], abs=1e-15)
+
+
+def test_until_version_1_6_a_joint_may_have_the_name_of_a_link():
+    """Among them the UR10, the Create and the MPL arm of Gazebo's models."""
+    named = ARM.replace('joint name="elbow"', 'joint name="fore"').replace("relative_to=", "frame=")
+    old = rd.load(named.replace('version="1.9"', 'version="1.6"').replace(" expected_in", " in"))
+    now = rd.load(ARM.replace(" expected_in", " in"))
+    states = np.random.default_rng(5).uniform(-1, 1, (3, 2))
+    torques = [rd.InverseDynamics(robot, backend="python")(*states) for robot in (old, now)]
+    np.testing.assert_array_equal(*torques)
+    assert old.joint_names == ("shoulder", "fore")
+    with pytest.raises(rd.DescriptionError, match="'fore', expected a unique name"):
+        rd.load(named)
+    twice = named.replace('joint name="shoulder"', 'joint name="fore"')
+    with pytest.raises(rd.DescriptionError, match="'fore'"):
+        rd.load(twice.replace('version="1.9"', 'version="1.6"').replace(" expected_in", " in"))
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ("<gravity>false</gravity>", "<gravity> of a link that is false: found 'fore'"),
+        ("<gravity>1</gravity>", None),
+        ("<inertial><fluid_added_mass><xx>1</xx></fluid_added_mass>", "<fluid_added_mass>: .*fore"),
+    ],
+)
+def test_what_a_link_says_that_is_left_out_is_told(added, said):
+    head, tail = ARM.split('<link name="fore">')
+    inertial = "<inertial>" if added.startswith("<inertial>") else ""
+    text = (
+        head
+        + '<link name="fore">'
+        + (tail.replace(inertial, added, 1) if inertial else added + tail)
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rd.load(text)
+    assert len(told) == (said is not None)
+    if said:
+        with pytest.raises(rd.DescriptionError, match=said + ".*left out"):
+            rd.load(text, strict=True)
 
 
 def test_the_base_of_a_model_that_stands_on_nothing_has_its_inertia_when_it_floats():

@@ -33,6 +33,7 @@ from ..mechanism import (
 from ..mechanism.bodies import inertia_matrix
 from ..scalar import Array, array, rotation_quaternion, rotation_to
 from .compound import PARTS, split
+from .extensions import report_left_out
 from .fields import WORLD, in_radians, number, numbers, unknown
 from .fields import text as name_of
 from .files import read_text
@@ -45,6 +46,8 @@ MODEL = "__model__"
 AXES_IN_MODEL = ("1.0", "1.1", "1.2", "1.3", "1.4")
 """The versions in which axes are in the model's frame; 1.5 and 1.6 say it with
 `use_parent_model_frame`, later ones with `expressed_in`"""
+NAMES_BY_KIND = (*AXES_IN_MODEL, "1.5", "1.6")
+"""The versions in which a joint may have the name of a link"""
 GRAVITY = (0.0, 0.0, -9.8)
 """m/s²: the default of SDF, not standard gravity"""
 UNLIMITED = 1e16
@@ -80,7 +83,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Warns:
         DescriptionWarning: a joint that mimics a missing one; it becomes independent. Or an angle
-            that is probably in degrees.
+            that is probably in degrees, or an element that is left out.
     """
     where = Place(where)
     text = read_text(source) if isinstance(source, Path) else source
@@ -91,6 +94,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
         found = listed([*(each.get("name") for each in models), *included])
         expected = "one model without <include>: write the robot's to a file of its own"
         raise wrong(DescriptionError, where + ": models", found, expected)
+    report_left_out(models[0], where, strict)
     return _Reader(models[0], where, strict).mechanism(_gravity(root, where))
 
 
@@ -121,6 +125,7 @@ class _Reader:
     frames: dict[str, _Frame] = field(default_factory=dict)
     poses: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose(), WORLD: Pose()})
     """The poses known so far, of frames in the model's frame"""
+    link_names: set[str | None] = field(default_factory=set)
 
     def mechanism(self, gravity: Array) -> Mechanism:
         """The complete mechanism, with the world's gravity (3,), m/s²."""
@@ -129,9 +134,11 @@ class _Reader:
             raise wrong(DescriptionError, where / "model", "a nested model", "links and joints")
         links, joints = list(model.iterfind("link")), list(model.iterfind("joint"))
         _once(model, where)
+        self.link_names = {link.get("name") for link in links}
         for element in (*links, *joints, *model.iterfind("frame")):
             name = name_of(element.get("name"), where + f": <{element.tag}> name")
-            if name in self.frames:
+            key = self._key(element)
+            if key in self.frames:
                 raise wrong(
                     DescriptionError,
                     where.at(Named(element.tag, name)) + f": {element.tag}",
@@ -142,7 +149,7 @@ class _Reader:
                 expected = "another name: it is SDF's for what stands still"
                 raise wrong(DescriptionError, where + f": <{element.tag}> name", name, expected)
             _once(element, where.named(element.tag, name))
-            self.frames[name] = self._frame(element, name)
+            self.frames[key] = self._frame(element, name)
         bodies = {link.get("name"): self._inertial(link) for link in links}
         carried: dict[str, Link] = {}
         made: list[Link] = []
@@ -194,6 +201,15 @@ class _Reader:
                 yield link.joint.name
 
     # Frames
+
+    def _key(self, element: etree._Element) -> str:
+        """The name of an element's frame; poses refer to the link where a joint has its name."""
+        name = str(element.get("name"))
+        may_share = element.tag == "joint" and self._version() in NAMES_BY_KIND
+        return f"{name} (joint)" if may_share and name in self.link_names else name
+
+    def _version(self) -> str:
+        return str(self.model.getroottree().getroot().get("version"))
 
     def _frame(self, element: etree._Element, name: str) -> _Frame:
         at = self.where.named(element.tag, name)
@@ -286,7 +302,7 @@ class _Reader:
     ) -> list[Link]:
         name, kind = str(joint.get("name")), str(joint.get("type"))
         before = Pose() if parent == WORLD else self._in_model(parent)
-        here = self._in_model(name)
+        here = self._in_model(self._key(joint))
         # link = origin · motion · tail; with the joint at 0 this is the link's pose in the model
         origin, tail = before.inverse() @ here, here.inverse() @ self._in_model(child)
         whole = Joint(name, "revolute", origin=origin, tail=tail)
@@ -316,12 +332,11 @@ class _Reader:
         axis = array([0.0, 0.0, 1.0])
         if xyz is not None:
             axis = numbers(plain_text(xyz, at / tag), 3, at / tag)
-            version = self.model.getroottree().getroot().get("version")
-            usual = "1" if version in AXES_IN_MODEL else "0"
+            usual = "1" if self._version() in AXES_IN_MODEL else "0"
             in_model = joint.findtext(f"{tag}/use_parent_model_frame", usual).strip()
             other = xyz.get("expressed_in") or (MODEL if in_model in ("true", "1") else None)
             if other is not None:
-                here = self._in_model(str(joint.get("name"))).rotation
+                here = self._in_model(self._key(joint)).rotation
                 axis = here.T @ self._in_model(other).rotation @ axis
         length = float(np.linalg.norm(axis))
         if not length:
@@ -365,7 +380,7 @@ class _Reader:
                 kind,
                 choices(LOOPS),
             )
-        here = self._in_model(str(joint.get("name")))
+        here = self._in_model(self._key(joint))
         if kind in ("revolute", "continuous", "prismatic"):
             # joints of loops turn about z, or slide along it
             here = here @ Pose(rotation_to(self._axis(joint, "axis", at).axis))

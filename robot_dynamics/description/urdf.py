@@ -28,6 +28,7 @@ from ..mechanism import (
 from ..mechanism.bodies import inertia_matrix
 from ..scalar import Array, array, rotation_to, zeros
 from .compound import PARTS, left_out, split
+from .extensions import report_left_out
 from .fields import WORLD, in_radians, number, numbers, tolerate
 from .fields import text as text_of
 from .mimics import mimicking
@@ -66,10 +67,11 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Warns:
         DescriptionWarning: a joint that mimics a missing one; it becomes independent. Or an angle
-            that is probably in degrees.
+            that is probably in degrees, or an element of Gazebo or Drake that is left out.
     """
     where = Place(where)
     root = parsed(read_urdf(source) if isinstance(source, Path) else source, where)
+    report_left_out(root, where, strict)
     ratios = gear_ratios(root, where)
     bodies: list[tuple[str, Inertial]] = []
     carried: list[Link] = []

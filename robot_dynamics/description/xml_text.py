@@ -16,6 +16,9 @@ MOST_TAGS = 3000
 
 XACRO = ("http://www.ros.org/wiki/xacro", "http://ros.org/wiki/xacro", "http://wiki.ros.org/xacro")
 
+XACRO_VALUES = ("property", "arg")
+"""Its elements that have no effect unless an expression, ${…} or $(…), uses their value"""
+
 UNDECLARED = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 """The parser's complaint about a prefix, such as that of <sensor:camera>, that is not declared"""
 
@@ -66,12 +69,15 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
         root = etree.fromstring(data, _parser(recover=True))
     if root.tag != wanted:
         raise wrong(DescriptionError, f"{where}: root element", root.tag, f"<{wanted}>")
+    without_effect = () if "${" in text or "$(" in text else XACRO_VALUES
     for tag in dict.fromkeys(str(element.tag) for element in root.iter(etree.Element)):
-        if tag.startswith(("xacro:", *(f"{{{space}}}" for space in XACRO))):
+        name = re.split("[}:]", tag)[-1]
+        is_xacro = tag.startswith(("xacro:", *(f"{{{space}}}" for space in XACRO)))
+        if is_xacro and name not in without_effect:
             raise wrong(
                 DescriptionError,
                 where,
-                f"<xacro:{re.split('[}:]', tag)[-1]}>",
+                f"<xacro:{name}>",
                 "the output of `xacro FILE` (a file that ends in .xacro is expanded here)",
             )
     return root
