@@ -251,6 +251,29 @@ def test_gear_ratios_come_from_transmissions():
     assert mechanism.joint("j1").friction.coulomb == 0.2
 
 
+def test_a_four_bar_linkage_turns_its_second_motor_with_both_joints():
+    """As ros2_control's four_bar_linkage_transmission.hpp computes the rates of its actuators."""
+    linkage = CONTROL.replace("Differential", "FourBarLinkage").replace(
+        'name="j3" role="joint2"/>',
+        'name="j3" role="joint2"><mechanical_reduction>-3</mechanical_reduction></joint>',
+    )
+    robot = rd.InverseDynamics(rd.load(TRANSMISSIONS.format(linkage)), backend="python")
+    rates = np.array([0.3, 0.7, -0.2])
+    ratios = {rotor.name: dict(rotor.ratios) for rotor in robot.mechanism.rotors}
+    turned = [sum(ratios[m].get(j, 0) * r for j, r in zip(robot.joint_names, rates, strict=True))
+              for m in ("left", "right")]  # fmt: skip
+    assert turned == pytest.approx([rates[1] * 2 * 50, (rates[1] + rates[2] * -3) * 50])
+
+
+def test_a_transmission_of_joints_that_is_of_no_known_type_is_said_to_be_left_out():
+    text = TRANSMISSIONS.format(CONTROL.replace("Differential", "Tendon"))
+    said = r"transmission 't2': found '2 joints of .*TendonTransmission', expected .* left out"
+    with pytest.warns(UserWarning, match=said):
+        assert not rd.load(text).rotors
+    with pytest.raises(rd.DescriptionError, match=said):
+        rd.load(text, strict=True)
+
+
 @pytest.mark.parametrize("held", ["j2", "j3"])
 def test_a_differential_with_a_joint_that_is_fixed_is_left_out_alone(tmp_path, held):
     text = TRANSMISSIONS.format(SIMPLE.format("40") + CONTROL)

@@ -4,38 +4,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lxml import etree
 
 from ..errors import DescriptionError, Named, Place, wrong
-from .fields import number
+from .fields import number, tolerate
 from .xml_text import plain_text
 
 REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
 
+Shaft = tuple[tuple[str, float], ...]
+"""((joint, rotor rate / joint rate), …)"""
 
-def gear_ratios(root: etree._Element, where: Place) -> dict[str, tuple[tuple[str, float], ...]]:
+
+def gear_ratios(root: etree._Element, where: Place, strict: bool = False) -> dict[str, Shaft]:
     """The gear ratios ((joint, rotor rate / joint rate), …) by rotor name.
 
-    The rotor of a simple transmission is named after its joint, those of a differential after their
-    actuators.
+    The rotor of a simple transmission is named after its joint, those of a differential and of a
+    four-bar linkage after their actuators.
 
     Args:
         root: the URDF's root element.
         where: the file's name, for messages.
+        strict: raise an error instead of warnings.
 
     Raises:
         DescriptionError: a reduction that is 0 or not a number.
+
+    Warns:
+        DescriptionWarning: a transmission of several joints that is of no known type.
     """
-    ratios: dict[str, tuple[tuple[str, float], ...]] = {}
+    ratios: dict[str, Shaft] = {}
     for transmission in root.iter("transmission"):
         kind = _kind(transmission)
         joints = [element for element in transmission.iterfind("joint") if element.get("name")]
         at = where.named("transmission", str(transmission.get("name")))
-        if "Differential" in kind and len(joints) == 2:
-            ratios.update(_differential(transmission, joints, at))
-        elif len(joints) == 1:
+        coupled = next((law for name, law in COUPLED.items() if name in kind), None)
+        if coupled and len(joints) == 2:
+            ratios.update(_coupled(coupled, transmission, joints, at))
+        elif len(joints) > 1:
+            expected = f"one joint, or two of {' or '.join(COUPLED)}: it is left out"
+            tolerate(
+                wrong(DescriptionError, at, f"{len(joints)} joints of {kind}", expected), strict
+            )
+        elif joints:
             found = [*_reductions(transmission, at)]
             if found:
                 name = joints[0].get("name")
@@ -51,23 +64,39 @@ def gear_ratios(root: etree._Element, where: Place) -> dict[str, tuple[tuple[str
     return ratios
 
 
-def _differential(
-    transmission: etree._Element, joints: list[etree._Element], at: Place
-) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
-    """The ratios of transmission_interface's DifferentialTransmission:
-    x_a = n_a (n_j1 x_j1 ± n_j2 x_j2)."""
+def _differential(n_1: float, n_2: float) -> tuple[tuple[float, ...], ...]:
+    """x_a = n_a (n_j1 x_j1 ± n_j2 x_j2)"""
+    return (n_1, n_2), (n_1, -n_2)
+
+
+def _four_bar_linkage(n_1: float, n_2: float) -> tuple[tuple[float, ...], ...]:
+    """x_a1 = n_a1 n_j1 x_j1; x_a2 = n_a2 (x_j1 + n_j2 x_j2)"""
+    return (n_1,), (1.0, n_2)
+
+
+COUPLED = {"Differential": _differential, "FourBarLinkage": _four_bar_linkage}
+"""transmission_interface's transmissions of two joints: the ratios of each actuator, but for its
+own reduction"""
+
+
+def _coupled(
+    law: Callable[[float, float], tuple[tuple[float, ...], ...]],
+    transmission: etree._Element,
+    joints: list[etree._Element],
+    at: Place,
+) -> Iterator[tuple[str, Shaft]]:
+    """The shafts of a transmission of two joints, by actuator."""
     actuators = list(transmission.iterfind("actuator"))
     if len(actuators) != 2:
         raise wrong(DescriptionError, at / "actuators", len(actuators), "two, one per joint")
     joints.sort(key=lambda joint: joint.get("role") or "")
     actuators.sort(key=lambda actuator: actuator.get("role") or "")
     n_1, n_2 = (_own_reduction(joint, at) for joint in joints)
-    for actuator, sign in zip(actuators, (1.0, -1.0), strict=True):
+    names = [str(joint.get("name")) for joint in joints]
+    for actuator, ratios in zip(actuators, law(n_1, n_2), strict=True):
         n_a = _own_reduction(actuator, at)
-        yield (
-            actuator.get("name") or at,
-            ((joints[0].get("name"), n_a * n_1), (joints[1].get("name"), sign * n_a * n_2)),
-        )
+        shaft = tuple((name, n_a * ratio) for name, ratio in zip(names, ratios, strict=False))
+        yield actuator.get("name") or at, shaft
 
 
 def _kind(transmission: etree._Element) -> str:

@@ -72,7 +72,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
     where = Place(where)
     root = parsed(read_urdf(source) if isinstance(source, Path) else source, where)
     report_left_out(root, where, strict)
-    ratios = gear_ratios(root, where)
+    ratios = gear_ratios(root, where, strict)
     bodies: list[tuple[str, Inertial]] = []
     carried: list[Link] = []
     for element in root:
