@@ -26,8 +26,9 @@ from robot_dynamics.scalar import rotation_rpy
 
 BOUND = 1e-9
 OFF = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_ACTUATION
-LEFT_OUT = ("body_gravcomp", "dof_frictionloss", "tendon_stiffness",
-            "tendon_damping", "tendon_frictionloss")  # fmt: skip
+LEFT_OUT = ("body_gravcomp", "dof_frictionloss", "tendon_stiffness", "tendon_frictionloss")
+POLYNOMIALS = ("jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly")
+LEFT_OUT_OF_SPATIAL_TENDONS = ("tendon_damping", "tendon_armature")
 
 
 def main() -> None:
@@ -65,9 +66,18 @@ def compared(path: Path) -> tuple[int, float]:
     for link in mechanism.links:
         friction = replace(link.joint.friction, coulomb=0.0)
         links.append(replace(link, joint=replace(link.joint, friction=friction)))
-    tree = replace(mechanism, links=tuple(links))
+    shafts = (
+        replace(shaft, friction=shaft.friction and replace(shaft.friction, coulomb=0.0))
+        for shaft in mechanism.armatures
+    )
+    tree = replace(mechanism, links=tuple(links), armatures=tuple(shafts))
     for name in LEFT_OUT:
         getattr(model, name)[:] = 0
+    for name in POLYNOMIALS:  # of newer versions of MuJoCo
+        getattr(model, name, np.zeros(1))[:] = 0
+    spatial = model.wrap_type[model.tendon_adr] != int(mujoco.mjtWrap.mjWRAP_JOINT)
+    for name in LEFT_OUT_OF_SPATIAL_TENDONS:
+        getattr(model, name)[spatial] = 0
     model.opt.disableflags |= int(OFF)
     model.opt.density = model.opt.viscosity = 0
     for k in range(model.njnt):  # what free and ball joints have of these is left out
@@ -77,6 +87,7 @@ def compared(path: Path) -> tuple[int, float]:
     names = tree.joint_names
     q, qd, qdd = np.random.default_rng(0).uniform(-0.6, 0.6, (3, len(names)))
     data = mujoco.MjData(model)
+    mujoco.mj_setConst(model, data)  # what follows from the armatures
     J, drift = mapping(model, data, dict(zip(names, q, strict=True)), qd, names)
     data.qvel[:], data.qacc[:] = J @ qd, J @ qdd + drift
     mujoco.mj_inverse(model, data)

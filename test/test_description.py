@@ -126,7 +126,7 @@ def test_files_that_are_not_there_or_nothing_to_read(tmp_path):
     refused("nowhere.yaml", "nowhere.yaml", "no such file")
     refused(tmp_path, "folder")
     (tmp_path / "robot.txt").write_text("x")
-    refused(tmp_path / "robot.txt", ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)")
+    refused(tmp_path / "robot.txt", ".yaml, .urdf, .xacro, .sdf, .world, or .xml (MJCF)")
     (tmp_path / "binary.urdf").write_bytes(b"\xff\xfe\x00")
     refused(tmp_path / "binary.urdf", "not a text file")
     latin = '<?xml version="1.0" encoding="latin-1"?>' + URDF.replace('"r"', '"Größe"')

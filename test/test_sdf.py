@@ -115,6 +115,14 @@ def test_older_versions_say_the_frames_of_poses_and_axes_in_their_own_way(versio
         assert own.joint("shoulder").axis == pytest.approx([0.6, 0, 0.8], abs=1e-15)
 
 
+def test_a_world_file_is_read_as_sdf(tmp_path):
+    (tmp_path / "lab.world").write_text(ARM)
+    found = rd.load(tmp_path / "lab.world")
+    assert found.joint_names == rd.load(ARM).joint_names
+    (tmp_path / "arm.yaml").write_text("urdf: lab.world\nlocked: {elbow: 0.1}\n")
+    assert rd.load(tmp_path / "arm.yaml").joint_names == ("shoulder",)
+
+
 def test_until_version_1_6_a_joint_may_have_the_name_of_a_link():
     """Among them the UR10, the Create and the MPL arm of Gazebo's models."""
     named = ARM.replace('joint name="elbow"', 'joint name="fore"').replace("relative_to=", "frame=")

@@ -11,7 +11,7 @@ from . import mujoco_model, sdf, urdf
 from .files import read_text
 from .xml_text import first_tag
 
-ENDINGS = (".urdf", ".xacro", ".sdf", ".xml")
+ENDINGS = (".urdf", ".xacro", ".sdf", ".world", ".xml")
 NAMES = {"urdf": "URDF", "mujoco": "MJCF", "sdf": "SDF"}
 READERS = {"urdf": urdf.read, "mujoco": mujoco_model.read, "sdf": sdf.read}
 
@@ -31,7 +31,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
     if isinstance(source, str):
         form = form_of(source)
     elif (ending := source.suffix.lower()) not in ENDINGS:
-        expected = ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)"
+        expected = ".yaml, .urdf, .xacro, .sdf, .world, or .xml (MJCF)"
         raise wrong(DescriptionError, f"{where}: the file's extension", ending, expected)
     elif ending != ".xacro":
         form = form_of(read_text(source))

@@ -33,10 +33,10 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     """The mechanism of a description.
 
     Args:
-        source: the path of a .yaml, .urdf, .xacro or .sdf file, or of an MJCF (an .xml whose root
-            is `mujoco`); a `package://` URL of one (a .xacro may be followed by its arguments:
-            `ur.urdf.xacro name:=left ur_type:=ur5e`); the text of a URDF, SDF or MJCF; or, if there
-            is no file of that name, the name of a known robot (extra `robots`).
+        source: the path of a .yaml, .urdf, .xacro, .sdf or .world file, or of an MJCF (an .xml
+            whose root is `mujoco`); a `package://` URL of one (a .xacro may be followed by its
+            arguments: `ur.urdf.xacro name:=left ur_type:=ur5e`); the text of a URDF, SDF or MJCF;
+            or, if there is no file of that name, the name of a known robot (extra `robots`).
         strict: raise an error instead of warnings.
 
     Raises:
