@@ -19,6 +19,7 @@ from robot_dynamics.formulations.terms import RIGID
 from robot_dynamics.identification import Identification, Recording, Stream, identify
 from robot_dynamics.identification.bodies import is_possible, numbers
 from robot_dynamics.identification.fit import about_described_bodies, fit, with_noise
+from robot_dynamics.identification.implausible import with_efforts
 from robot_dynamics.identification.low_pass import SATURATED
 from robot_dynamics.identification.normal_equations import approached, reduce
 from robot_dynamics.identification.preparation import differences, prepare
@@ -992,6 +993,11 @@ def test_efforts_without_a_sign_are_not_fitted(arm, truth):
     sizes = Recording("currents", (replace(stream, effort=np.abs(stream.effort)),))
     with pytest.raises(RecordingError, match="never change their sign"):
         identify(arm, sizes)
+    # a drive that counts in coarse steps seldom reports a small current
+    step = 0.1 * np.abs(stream.effort).max(axis=0)
+    counted = step * np.round(np.abs(stream.effort) / step)
+    with pytest.raises(RecordingError, match="never change their sign"):
+        identify(arm, Recording("counted", (replace(stream, effort=counted),)))
     # one joint that holds a weight is no reason, nor are drives that are off at first
     stream.effort[:, 1] = np.abs(stream.effort[:, 1])
     identify(arm, Recording("one", (stream,)))
@@ -1001,6 +1007,26 @@ def test_efforts_without_a_sign_are_not_fitted(arm, truth):
     stream.position[1:] = np.nan
     with pytest.raises(RecordingError, match="no stretch of usable samples"):
         identify(arm, Recording("one row", (replace(stream, effort=np.abs(stream.effort)),)))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_joint_that_only_holds_a_weight_does_not_hide_lost_signs(truth, sign):
+    stream = recording(truth, 10.0, 100.0, noise=0.01).streams[0]
+
+    def held(values, value):
+        return np.column_stack([values, np.full(len(values), value)])
+
+    efforts = held(np.abs(stream.effort), 1.0)
+    efforts[:5, -1] *= sign
+    whole = Stream(
+        (*stream.names, "d"), stream.time, held(stream.position, 0.2), held(stream.velocity, 0.0),
+        efforts,
+    )  # fmt: skip
+    if sign > 0:
+        with pytest.raises(RecordingError, match="never change their sign"):
+            with_efforts(whole, "held", [])
+    else:  # it has a sign, and so do the others
+        with_efforts(whole, "held", [])
 
 
 def test_efforts_of_the_wrong_sign_are_told(arm, truth):

@@ -13,8 +13,9 @@ from .recording import Floats, Recording, Stream
 NOTHING = 1e-9
 """Efforts that never exceed this fraction of another joint's are 0 but for rounding"""
 FEWEST_UNSIGNED, NEAR_ZERO = 3, 0.01
-"""Number of joints, and fraction of the largest effort: efforts that come this close to 0 and never
-change their sign, at every joint of at least so many that move to and fro, have lost it"""
+"""Number of joints, and fraction of the largest effort: efforts that never change their sign have
+lost it if they come this close to 0, or to one step of their quantisation, at so many joints that
+move to and fro"""
 MOST_ROBOTS, APART, LEAST_APART = 4, 0.25, 0.01
 """Largest number of robots whose messages may alternate; ratio of the usual step from one message
 to the next of the same robot to that between robots, below which they do; rad or m, the smallest
@@ -77,26 +78,32 @@ def with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream,
             "described values"
         )
     measured = tuple(name for name in stream.names if name not in silent)
-    if all(map(_unsigned, stream.position.T, efforts.T)) and len(measured) >= FEWEST_UNSIGNED:
+    kept = [abs(np.sign(told).sum()) == len(told) for told in map(_told, efforts.T)]
+    if all(kept) and sum(map(_reversing, stream.position.T, efforts.T)) >= FEWEST_UNSIGNED:
         raise RecordingError(
-            f"{source}: the efforts of all joints come close to 0 but never change their sign, as "
-            "currents that were recorded without it; record them with their sign",
+            f"{source}: the efforts of all joints never change their sign, although some come "
+            "close to 0, as currents that were recorded without it; record them with their sign",
             name=source,
         )
     return replace(stream, effort=efforts), measured
 
 
-def _unsigned(position: Floats, effort: Floats) -> bool:
-    """Whether a joint's efforts (k,), if there are any, never change their sign but come close to 0
-    while it moves to and fro. Efforts of 0 tell nothing: the drive may be off."""
+def _told(effort: Floats) -> Floats:
+    """The efforts of a joint that tell their sign; those of 0 do not, as the drive may be off."""
+    told: Floats = effort[np.isfinite(effort) & (effort != 0)]
+    return told
+
+
+def _reversing(position: Floats, effort: Floats) -> bool:
+    """Whether a joint's efforts (k,) come close to 0 while it moves to and fro."""
     steps = np.diff(position[np.isfinite(position)])
-    told = effort[np.isfinite(effort) & (effort != 0)]
-    if not len(told):
-        return True
-    sizes = np.abs(told)
-    same = (told > 0).all() or (told < 0).all()
-    to_and_fro = (steps < 0).any() and (steps > 0).any()
-    return bool(same and to_and_fro and sizes.min() <= NEAR_ZERO * sizes.max())
+    if not ((steps < 0).any() and (steps > 0).any()):
+        return False
+    sizes = np.unique(np.abs(_told(effort)))
+    if len(sizes) < 2:
+        return False
+    step = np.diff(sizes).min()
+    return bool(sizes[0] <= max(NEAR_ZERO * sizes[-1], (1 + NEAR_ZERO) * step))
 
 
 def check_source(stream: Stream, source: str) -> None:
