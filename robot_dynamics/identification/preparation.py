@@ -49,8 +49,9 @@ LONGEST_REST = 0.3
 do"""
 MOST_RESTING = 2400
 """Largest number of samples of a stretch's rests that are kept"""
-SLOW = 5.0
-"""Hz: below this sampling rate, the unit of time is questioned"""
+SLOW, SLOWEST = 5.0, 2.0
+"""Hz: sampling rates below which the unit of time is questioned, and below which the motion does
+not show"""
 CUTOFF = 10.0
 """Hz, the low-pass filter's cut-off where it is not chosen from the data: the noise of unfiltered
 accelerations would make bodies too light"""
@@ -204,8 +205,12 @@ def even(
     if not pieces:
         raise _unusable(source, "no stretch of usable samples", notes)
     rate = 1.0 / float(np.median(np.diff(max(pieces, key=len).time)))
+    every = f"one sample every {1 / rate:.3g} s"
+    if rate < SLOWEST:
+        words = f"{every}: are the times in seconds, or do they count samples or milliseconds?"
+        raise _unusable(source, words, notes)
     if rate < SLOW:
-        notes.append(f"one sample every {1 / rate:.3g} s: are the times in seconds?")
+        notes.append(f"{every}: are the times in seconds?")
     _check_motion(pieces, source, notes)
     start = pieces[0].time[0]
     pieces, delay = with_rates(pieces, notes, late)

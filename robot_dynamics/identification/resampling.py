@@ -110,7 +110,9 @@ def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
     back = np.flatnonzero(steps < -GAP * period)
     cuts = [k + 1 for k in back if (stream.time[k + 1 :] < stream.time[k]).sum() > GAP]
     if cuts:
-        notes.append(f"the clock jumped back {len(cuts)} times; the recording was split there")
+        notes.append(
+            f"the clock jumped back {counted(len(cuts), 'time')}; the recording was split there"
+        )
     return _parts(stream, cuts)
 
 
@@ -204,7 +206,9 @@ def _between_gaps(stream: Stream, notes: list[str]) -> list[Stream]:
     steps = np.diff(stream.time)
     cuts = np.flatnonzero(steps > GAP * np.median(steps)) + 1
     if len(cuts):
-        notes.append(f"{len(cuts)} gaps, the longest of {steps.max():.3g} s, are not bridged")
+        one = len(cuts) == 1
+        longest = f"of {steps.max():.3g} s is" if one else f"up to {steps.max():.3g} s long are"
+        notes.append(f"{counted(len(cuts), 'gap')} {longest} not bridged")
     return _parts(stream, cuts)
 
 

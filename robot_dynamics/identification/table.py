@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from ..description.files import column_name
-from ..errors import RecordingError, listed, wrong
+from ..errors import RecordingError, counted, listed, wrong
 from .recording import Floats, Recording, Stream
 
 TIMES = ("time", "__time", "timestamp")
@@ -147,7 +147,8 @@ def _joined(whole: Stream, streams: list[Stream]) -> tuple[Stream, ...]:
 
 
 def _check_stamps(stamps: Floats, name: str, source: str, *, sure: bool) -> None:
-    """Check that stamps can be seconds and, unless it is sure that they are, that they increase.
+    """Check that stamps can be seconds, have enough digits to tell rows apart and, unless it is
+    sure that they are seconds, increase.
 
     Raises:
         RecordingError: they cannot.
@@ -159,9 +160,16 @@ def _check_stamps(stamps: Floats, name: str, source: str, *, sure: bool) -> None
             "time nevertheless, call it time",
             name=source,
         )
-    steps = np.abs(steps)
-    steps = steps[steps > 0]
-    if len(steps) and (step := float(np.median(steps))) > SLOWEST:
+    fresh = np.abs(steps[steps != 0])
+    step = float(np.median(fresh)) if len(fresh) else np.inf
+    if 2 * len(fresh) < len(steps) and step > SLOWEST:
+        raise RecordingError(
+            f"{source}: {name}: repeats the previous row's in {len(steps) - len(fresh)} of "
+            f"{counted(len(steps) + 1, 'row')}: was it written with too few digits? Seconds since "
+            "the start need fewer",
+            name=source,
+        )
+    if len(fresh) and step > SLOWEST:
         raise RecordingError(
             f"{source}: {name}: increases by {step:.3g} per row, expected at most {SLOWEST:g} s; "
             "name a column in ms, µs or ns time_ms, time_us or time_ns",
