@@ -1037,6 +1037,20 @@ def test_efforts_of_the_wrong_sign_are_told(arm, truth):
     )
 
 
+@pytest.mark.parametrize(("left_out", "blamed"), [("b", True), ("c", False)])
+def test_a_joint_between_others_that_was_not_recorded_may_be_why_efforts_look_wrong(
+    arm, truth, left_out, blamed
+):
+    stream = recording(truth, 10.0, 100.0, noise=0.01).streams[0]
+    kept = [name for name in stream.names if name != left_out]
+    log = Recording("two of three", (stream.of(kept),))
+    words = f"{left_out} at 0: not recorded, but it carries recorded joints"
+    assert not any(words in each for each in identify(arm, log).warnings)
+    result = identify(arm, log, effort_scale={kept[-1]: -1.0})
+    assert any("opposite sign" in each for each in result.warnings)
+    assert any(words in each for each in result.warnings) == blamed
+
+
 def one_moves(robot: Mechanism, moving: int) -> Recording:
     """All joints but one move by a millionth."""
     names = robot.joint_names

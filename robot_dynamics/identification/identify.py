@@ -62,6 +62,7 @@ from .quality import (
     large,
     lost,
     many_turns,
+    missing_between,
     other_unit,
     undetermined,
 )
@@ -220,8 +221,10 @@ def _identified(run: _Run[F, I]) -> I:
         explained = {*run.joints}
     told = run.motors_shared(first, explained)
     told |= run.filters_at_fault(first.errors, {*explained, *told})
-    refuse_nonsense(first.errors, [*causes, *told.values()])
+    between = [*missing_between(run.work.mechanism, run.joints, run.locked)]
+    refuse_nonsense(first.errors, [*causes, *told.values(), *between])
     if not astray:
+        suspect += between if doubtful else []
         suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
     kept, found, outcome = run.never_worse(found, first)
     sound = mixture is None and all(each.sure for each in doubtful)

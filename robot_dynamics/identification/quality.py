@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import listed
 from ..mechanism import Mechanism
 from .bodies import UNITS, numbers
 from .fit import Fit
@@ -205,6 +206,29 @@ def many_turns(
                 f"{high:.3g}, over {(high - low) / (2 * np.pi):.2g} turns: are they in degrees? "
                 "(expected: rad)"
             )
+
+
+def missing_between(
+    mechanism: Mechanism, recorded: Collection[str], locked: Mapping[str, float]
+) -> Iterator[str]:
+    """A line if joints that were not recorded carry recorded ones: if they moved, the efforts of
+    other joints look wrong.
+
+    Args:
+        mechanism: the robot as described.
+        recorded: the joints' names.
+        locked: by joint, rad or m, where those that were not recorded are assumed to be.
+    """
+    paths = [mechanism.path(each.name) for each in mechanism.links if each.joint.name in recorded]
+    carrying = {mechanism.link(name).joint.name for path in paths for name in path[:-1]}
+    held = [f"{name} at {value:g}" for name, value in locked.items() if name in carrying]
+    if held:
+        one = len(held) == 1
+        yield (
+            f"{listed(held)}: not recorded, but {'it carries' if one else 'they carry'} recorded "
+            f"joints: if {'it' if one else 'one of them'} moved, or was somewhere else, efforts of "
+            "other joints look wrong. Record its position"
+        )
 
 
 def other_unit(fit: Fit) -> Iterator[str]:
