@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import struct
@@ -25,6 +26,7 @@ from uncompiled import InverseDynamics
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.app.identification_report import filtered
+from robot_dynamics.app.shared_options import pairs
 from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError, counted
 from robot_dynamics.identification import Recording, Stream, jumps, read, table
@@ -35,7 +37,7 @@ from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.resampling import _spread, even_stretches
 from robot_dynamics.identification.result_files import roll_pitch_yaw, save
 from robot_dynamics.identification.unknowns import match
-from robot_dynamics.mechanism import Friction, Inertial
+from robot_dynamics.mechanism import Friction, Inertial, Joint, Link, Mechanism
 from robot_dynamics.scalar import rotation_rpy
 
 
@@ -212,6 +214,30 @@ def test_a_broken_table_is_one_clear_line(tmp_path, text, words):
     with pytest.raises(RecordingError, match=words) as caught:
         read(tmp_path / "a.csv")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "described", "option"),
+    [
+        (("left_arm_1", "left_arm_2", "right_arm_1"), ("arm_1", "arm_2"), "left_arm_:arm_"),
+        (("pan", "elbow"), ("ur/elbow", "ur/pan"), "elbow:ur/elbow pan:ur/pan"),
+        (("a b1", "a b2"), ("b1", "b2"), "'a b:b'"),
+        (("left_arm_1",), ("arm_1", "arm_2"), "OLD:NEW"),
+        (("x",), ("y",), "OLD:NEW"),
+    ],
+)
+def test_names_that_differ_by_a_prefix_are_told_with_the_option_that_renames_them(
+    recorded, described, option
+):
+    links = tuple(Link(f"link {name}", "base", Joint(name, "revolute")) for name in described)
+    with pytest.raises(InputError, match="of a different robot") as told:
+        match(Mechanism("arm", links), recorded)
+    assert str(told.value).endswith(f"use --rename {option}")
+    if option != "OLD:NEW":
+        n = len(recorded)
+        stream = Stream(recorded, np.arange(1.0), *np.zeros((3, 1, n)))
+        renamed = Recording("log", (stream,)).renamed(pairs(shlex.split(option)))
+        assert set(renamed.names) >= set(described)
 
 
 def test_a_table_of_very_many_columns_is_one_clear_line(tmp_path, truth):

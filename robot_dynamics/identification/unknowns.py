@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from os.path import commonprefix
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -566,8 +568,21 @@ def match(mechanism: Mechanism, recorded: Iterable[str]) -> tuple[Mechanism, tup
         raise InputError(
             f"the recording is of a different robot: its joints are {listed(sorted(recorded))}, "
             f"the description's are {listed(mechanism.joint_names)}; if only the names differ, use "
-            "--rename OLD:NEW",
+            f"--rename {_renaming(sorted(recorded), mechanism.joint_names)}",
             name="recording",
         )
     held = {name: mechanism.home_of(name) for name in missing}
     return (locked(mechanism, held) if held else mechanism), missing
+
+
+def _renaming(recorded: Sequence[str], described: Sequence[str]) -> str:
+    """The values of `--rename` if only a prefix differs, otherwise their form."""
+    for more, fewer in ((recorded, described), (described, recorded)):
+        for name in more:
+            prefix = name.removesuffix(fewer[0])
+            if prefix != name and all(prefix + each in more for each in fewer):
+                shared = commonprefix([*fewer])  # noqa: RUF071  names, not paths
+                pairs = [(prefix + each, each) for each in ([shared] if shared else fewer)]
+                ordered = pairs if more is recorded else [pair[::-1] for pair in pairs]
+                return shlex.join(f"{old}:{new}" for old, new in ordered)
+    return "OLD:NEW"
