@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.description.packages import share
+from robot_dynamics.errors import DescriptionError
 from robot_dynamics.mechanism import Friction, Limits
 
 ONE_LINK = """
@@ -291,6 +294,15 @@ def test_a_packages_sources_are_found_near_the_file_by_its_manifest_or_by_its_fo
     a_package(home / "install/share/arm", 6)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(home / "install"))
     assert mass_of(cell) == 6
+
+
+def test_the_folder_around_which_a_package_was_sought_has_a_name_in_the_current_one_too(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for near in (tmp_path, Path()):
+        with pytest.raises(DescriptionError, match=f"around the folder {tmp_path.name!r}"):
+            share("no_such_package", "mesh", near)
 
 
 def test_a_file_that_a_packages_sources_lack_may_be_in_its_installation(home, monkeypatch):

@@ -53,7 +53,9 @@ def share(package: str, reference: str, near: Path | None = None) -> Path:
             if os.path.isdir(each) and (_name(each) or each.name) == package:
                 return each
     places = (
-        f"AMENT_PREFIX_PATH or around the folder {near.name!r}" if near else "AMENT_PREFIX_PATH"
+        f"AMENT_PREFIX_PATH or around the folder {near.resolve().name!r}"
+        if near
+        else "AMENT_PREFIX_PATH"
     )
     raise DescriptionError(
         f"{reference}: package {package!r} was not found in {places}; source the workspace's setup "
