@@ -1397,6 +1397,24 @@ def test_robots_under_the_same_names_are_told(truth, robots, lag):
     assert f"do {robots} robots, or {robots} nodes, publish the same joints?" in str(told.value)
 
 
+@pytest.mark.parametrize("block", [50, 120])
+def test_robots_whose_messages_were_written_in_blocks_are_told(truth, block):
+    log = taking_turns([recording(truth, 12.0, 100.0, seed=k).streams[0] for k in (0, 1)], 0.004)
+    (stream,) = log.streams
+    blocks = np.arange(len(stream)).reshape(-1, 2 * block)
+    order = np.concatenate([rows[k::2] for rows in blocks for k in (0, 1)])
+    with pytest.raises(RecordingError, match="between 2 states that are far apart"):
+        prepare(Recording("log", (stream.rows(order),)), stream.names, 10.0)
+
+
+def test_takes_whose_clock_starts_anew_are_no_second_robot(truth):
+    (stream,) = recording(truth, 12.0, 100.0).streams
+    again = replace(stream, time=np.concatenate(3 * [stream.time[:400]]))
+    assert "clock jumped back 2 times" in str(
+        prepare(Recording("log", (again,)), stream.names, 10.0).notes
+    )
+
+
 def test_noise_is_no_second_robot(truth):
     (stream,) = recording(truth, 12.0, 100.0).streams
     noise = 0.05 * np.random.default_rng(0).normal(size=stream.position.shape)

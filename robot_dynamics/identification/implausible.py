@@ -20,6 +20,8 @@ MOST_ROBOTS, APART, LEAST_APART = 4, 0.25, 0.01
 """Largest number of robots whose messages may alternate; ratio of the usual step from one message
 to the next of the same robot to that between robots, below which they do; rad or m, the smallest
 usual step between robots"""
+BLOCK = 3.0
+"""s: where the clock is set back more often, on average, each block may be that of another robot"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
 """rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons; larger values are
 implausible"""
@@ -108,17 +110,23 @@ def _reversing(position: Floats, effort: Floats) -> bool:
 
 def check_source(stream: Stream, source: str) -> None:
     """Refuse messages of several robots, or of several nodes, that take turns under the same names:
-    some messages later, the state is far nearer than in the next message."""
+    some messages later, the state is far nearer than in the next message. Where the clock is set
+    back all the time, they may take turns in blocks, and are put into the order of their stamps."""
+    steps = np.diff(stream.time)
+    if steps[steps > 0].sum() < BLOCK * (steps < 0).sum():
+        stream = stream.rows(np.argsort(stream.time, kind="stable"))
     measured = np.isfinite(stream.effort).any(axis=0)
     told = np.isfinite(np.hstack([stream.position, stream.effort[:, measured]])).all(axis=1)
     position = stream.position[told]
     if len(position) <= MOST_ROBOTS:
         return
-    steps = {k: np.abs(position[k:] - position[:-k]).max(axis=1) for k in range(1, MOST_ROBOTS + 1)}
-    apart = float(np.median(steps[1]))
+    apart_by = {
+        k: np.abs(position[k:] - position[:-k]).max(axis=1) for k in range(1, MOST_ROBOTS + 1)
+    }
+    apart = float(np.median(apart_by[1]))
     for k in range(2, MOST_ROBOTS + 1):
-        if apart > LEAST_APART and float(np.median(steps[k])) < APART * apart:
-            at = int(np.argmax(steps[1]))
+        if apart > LEAST_APART and float(np.median(apart_by[k])) < APART * apart:
+            at = int(np.argmax(apart_by[1]))
             j = int(np.argmax(np.abs(position[at + 1] - position[at])))
             raise RecordingError(
                 f"{source}: its messages take turns between {k} states that are far apart "
