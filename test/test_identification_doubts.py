@@ -11,13 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from recorded import SIX_AXIS, changed, motion, recording
+from solver_steps import steps_of_paths
 from test_identification import ARM, heavier
 from uncompiled import InverseDynamics
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import DescriptionError, RecordingError
-from robot_dynamics.identification import Recording, Stream, doubts, identify
+from robot_dynamics.identification import Recording, Stream, doubts, identify, solve
 from robot_dynamics.identification.doubts import (
     OPPOSITE,
     SILENT,
@@ -274,12 +275,15 @@ def test_rotors_described_too_light_or_too_heavy_are_no_wrong_signs(truth, times
     assert result.errors.relative.max() < 0.1
 
 
-def test_efforts_of_motors_with_described_gears_are_told(truth):
+def test_efforts_of_motors_with_described_gears_are_told(truth, monkeypatch):
+    steps = steps_of_paths(monkeypatch)
     log = recording(truth, 20.0, 100.0, noise=0.02)
     said = identify(truth, log.scaled(dict.fromkeys(truth.joint_names, 0.01)), cutoff=10.0).warnings
     scales = " ".join(f"{name}:100" for name in truth.joint_names)
     assert any(f"(if they are the motors' torques: --effort-scale {scales})" in w for w in said)
     assert not any("the opposite sign" in words for words in said)
+    # where rounding errors prevail, the search for the fit ends
+    assert max(steps) < solve.LONGEST_PATH / 2
 
 
 def test_gears_are_described_or_not_whatever_the_links_are_called(described, truth):

@@ -14,6 +14,7 @@ import pytest
 from recorded import SIX_AXIS, changed, left_to_gain, miss, motion, recording
 from scipy.optimize import minimize
 from scipy.signal import butter, filtfilt, lfilter, sosfiltfilt
+from solver_steps import steps_of_paths
 from test_identification import ARM
 from uncompiled import InverseDynamics
 
@@ -56,7 +57,7 @@ from robot_dynamics.identification.recorded_rates import _noise, _rate_deviation
 from robot_dynamics.identification.recording import Recording, Stream, thinned
 from robot_dynamics.identification.samples import Samples
 from robot_dynamics.identification.selection import HUMP, Drive, _Scored, _without_bodies, nothing
-from robot_dynamics.identification.solve import Prior, inverted, minimise
+from robot_dynamics.identification.solve import LONGEST_PATH, Prior, inverted, minimise
 from robot_dynamics.identification.torque_errors import Errors, SquaredErrors
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
@@ -188,6 +189,19 @@ def test_fits_to_what_no_robot_does_settle_too(count, rows, seed, scale):
     for gamma in (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01):
         x, H = minimise(G, g, prior, gamma, x)
         assert left_to_gain(G, g, prior, gamma, x, H) < 1e-6
+
+
+def test_the_path_ends_at_the_limit_of_rounding(monkeypatch):
+    """The step to the minimum does not become smaller there, however often it is taken."""
+    random = np.random.default_rng(0)
+    roots = random.normal(size=(6, 4, 4))
+    prior = Prior(tuple(roots @ np.swapaxes(roots, -1, -2)))
+    turned = np.linalg.qr(random.normal(size=(60, 60)))[0]
+    A = 1e10 * random.normal(size=(100, 60)) * np.logspace(0, -6, 60) @ turned
+    steps, truth = steps_of_paths(monkeypatch), 0.01 * prior.mean
+    x, _ = minimise(A.T @ A, A.T @ (A @ truth), prior, 0.01)
+    assert x == pytest.approx(truth, rel=1e-3)
+    assert 0 < max(steps) < LONGEST_PATH
 
 
 @pytest.mark.parametrize("start", [None, 30.0])

@@ -312,7 +312,7 @@ def _near_minimum(cost: _Cost) -> Floats:
     left = cost.left(x)
     Z, z = (weight := _first_weight(cost, x, Q, left)) * Q, weight * left
     L, M = np.linalg.cholesky(cost.bodies(x)), np.linalg.cholesky(Z)
-    length = 1.0
+    length, last = 1.0, np.inf
     for _ in range(LONGEST_PATH if count else 0):
         half = np.linalg.inv(L)
         Q = half.swapaxes(-1, -2) @ half
@@ -330,8 +330,10 @@ def _near_minimum(cost: _Cost) -> Floats:
         if not decrement > 0:  # rounding errors prevail: the path would go anywhere from here
             break
         on = max(np.ptp(np.append(products, level)), np.ptp(np.append(own, level))) < 0.1 * level
-        if aim == gamma and on and decrement < 0.1 * gamma:
+        # close enough for Newton's method, or as close as rounding errors allow
+        if aim == gamma and on and (decrement < 0.1 * gamma or decrement > last / 2):
             break
+        last = decrement if aim == gamma and on else np.inf
         # ΔZ = μ P⁻¹ - Z - W⁻¹ ΔP W⁻¹
         turned = aim * Q - Z - W @ pseudo_inertia(step[: cost.block].reshape(-1, 10)) @ W
         other = np.linalg.inv(M)

@@ -34,8 +34,11 @@ def check_parameter_files(node: str, arguments: Sequence[str]) -> None:
     own = node.rpartition("/")[2]
     for file in (value for flag, value in pairwise(arguments) if flag == FLAG):
         text = Path(file).read_text(encoding="utf-8", errors="replace")
-        # every value as text: ROS, not YAML's own types, says what is valid
-        keys = [*_sections(yaml.load(text, yaml.BaseLoader))]  # noqa: S506  makes text only
+        try:
+            content = yaml.load(text, yaml.BaseLoader)  # noqa: S506  every value is text
+        except yaml.YAMLError:  # ROS judges what it reads
+            continue
+        keys = [*_sections(content)]
         meant = [key for key in keys if key.rpartition("/")[2] == own]
         if meant and not any(_matches(key, node) for key in meant):
             raise InputError(
