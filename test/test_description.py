@@ -510,6 +510,13 @@ def test_a_urdfs_limits_are_read_and_what_stands_for_unknown_is_unknown(kind, at
     assert mechanism.joint("j").limits == expected
 
 
+@pytest.mark.parametrize("ends", ['lower="2" upper="1"', 'lower="1"', 'upper="-1"'])
+def test_a_urdfs_limits_out_of_order_are_left_out(ends):
+    with pytest.warns(UserWarning, match="joint 'j'.*both are left out"):
+        mechanism = rd.load(with_limit(f'<limit {ends} velocity="3"/>'))
+    assert mechanism.joint("j").limits == Limits(velocity=3.0)
+
+
 @pytest.mark.parametrize(
     ("attributes", "words"),
     [
@@ -521,7 +528,9 @@ def test_a_urdfs_limits_are_read_and_what_stands_for_unknown_is_unknown(kind, at
     ],
 )
 def test_impossible_limits_are_refused(attributes, words, file):
-    refused(with_limit(attributes), *words)
+    with pytest.raises(DescriptionError) as caught:
+        rd.load(with_limit(attributes), strict=True)
+    assert all(word in str(caught.value) for word in words)
     as_yaml = attributes.replace("<limit ", "").replace("/>", "").replace("=", ": ")
     limits = "{" + as_yaml.replace('" ', '", ') + "}"
     new = "type: revolute, limits: " + limits.replace('"', "")

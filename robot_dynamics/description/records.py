@@ -19,6 +19,7 @@ from .fields import (
     numbers,
     sequence,
     text,
+    tolerate,
 )
 from .files import LONGEST_PATH
 
@@ -241,14 +242,19 @@ LIMITS = Record(
 )
 
 
-def limits(value: Any, where: Place) -> Limits | None:
+def limits(value: Any, where: Place, strict: bool = True) -> Limits | None:
     """The limits from {lower, upper, velocity, effort}, all optional; None if none is given.
 
     Values that many programs write for unknown limits count as not given: a velocity or an effort
     of 0, -1 or inf, positions from 0 to 0, and infinite positions.
 
     Raises:
-        DescriptionError: it is not such a record, or a limit is negative or out of order.
+        DescriptionError: it is not such a record, or a limit is negative or, if strict, out of
+            order.
+
+    Warns:
+        DescriptionWarning: unless strict, positions out of order, which count as not given, as in
+            Bullet and MuJoCo.
     """
     found = {key: each for key, each in LIMITS.read(value, where).items() if each is not None}
     for key in ("velocity", "effort"):
@@ -259,9 +265,10 @@ def limits(value: Any, where: Place) -> Limits | None:
     if "lower" in found and "upper" in found:
         lower, upper = found["lower"], found["upper"]
         if lower > upper:
-            expected = f"at most the upper limit, {upper:g}"
-            raise wrong(DescriptionError, where / "lower", lower, expected)
-        if lower == upper == 0:
+            left_out = "" if strict else "; both are left out"
+            expected = f"at most the upper limit, {upper:g}{left_out}"
+            tolerate(wrong(DescriptionError, where / "lower", lower, expected), strict)
+        if lower > upper or lower == upper == 0:
             del found["lower"], found["upper"]
     return Limits(**found) if found else None
 

@@ -83,7 +83,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Warns:
         DescriptionWarning: a joint that mimics a missing one; it becomes independent. Or an angle
-            that is probably in degrees, or an element that is left out.
+            that is probably in degrees, or limits out of order or an element, which are left out.
     """
     where = Place(where)
     text = read_text(source) if isinstance(source, Path) else source
@@ -355,7 +355,7 @@ class _Reader:
             "revolute",
             axis=axis / length,
             friction=law,
-            limits=_limits(element, at / tag),
+            limits=_limits(element, at / tag, self.strict),
             coupling=self._mimic(element, at),
         )
 
@@ -411,7 +411,7 @@ def _number(element: etree._Element, at: Place, path: str, usual: float) -> floa
     return usual if found is None else number(plain_text(found, at), at)
 
 
-def _limits(axis: etree._Element, at: Place) -> Limits | None:
+def _limits(axis: etree._Element, at: Place, strict: bool) -> Limits | None:
     """The limits of an <axis>, without the values that mean none in SDF."""
     place = at / "limit"
     said = {
@@ -424,4 +424,4 @@ def _limits(axis: etree._Element, at: Place) -> Limits | None:
         for key, value in LIMITS.read(said, place).items()
         if value is not None and (value >= 0 if key in BELOW_NONE else abs(value) < UNLIMITED)
     }
-    return limits(given, place)
+    return limits(given, place, strict)

@@ -67,7 +67,8 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Warns:
         DescriptionWarning: a joint that mimics a missing one; it becomes independent. Or an angle
-            that is probably in degrees, or an element of Gazebo or Drake that is left out.
+            that is probably in degrees, or limits out of order or an element of Gazebo or Drake,
+            which are left out.
     """
     where = Place(where)
     root = parsed(read_urdf(source) if isinstance(source, Path) else source, where)
@@ -214,7 +215,7 @@ def _carried(element: etree._Element, name: str, at: Place, strict: bool) -> Lin
     joint = Joint(
         name,
         kind,
-        limits=_limits(element, at),
+        limits=_limits(element, at, strict),
         origin=_origin(element, at, strict),
         axis=_axis(element, at),
         friction=Friction(viscous, coulomb),
@@ -223,7 +224,7 @@ def _carried(element: etree._Element, name: str, at: Place, strict: bool) -> Lin
     return Link(child, parent, joint)
 
 
-def _limits(joint: etree._Element, at: Place) -> Limits | None:
+def _limits(joint: etree._Element, at: Place, strict: bool) -> Limits | None:
     """The limits from a <limit> element; continuous joints have no position limits."""
     element = joint.find("limit")
     if element is None:
@@ -233,7 +234,7 @@ def _limits(joint: etree._Element, at: Place) -> Limits | None:
         said.pop("lower", None), said.pop("upper", None)
     elif "lower" in said or "upper" in said:
         said = {"lower": "0", "upper": "0"} | said
-    return limits(said, at / "limit")
+    return limits(said, at / "limit", strict)
 
 
 def _axis(joint: etree._Element, at: Place) -> Array:
