@@ -157,15 +157,19 @@ def choose(
     """
     drives = dict(start)
     whole, parts = _without_bodies(normal, bend, right)
+    selected: dict[str, dict[str, Drive]] = {}
     for _ in range(SWEEPS):
         before = dict(drives)
         for owner in unknowns.owners:
+            if selected.get(owner) == drives:  # no other drive has changed since
+                continue
             counted = _counted(unknowns, normal, owner)
             drives[owner] = (
                 _best(unknowns, normal, whole, parts, drives, owner, counted, springs)
                 if counted > 0
                 else nothing()
             )
+            selected[owner] = dict(drives)
         if before == drives:
             break
     return drives
@@ -281,20 +285,25 @@ def _best(
     for some in by_size.values():
         C = _columns(tuple((drive.law, drive.rotor) for drive in some), len(total))
         # every column is excited
-        told = (np.einsum("kji,jl,kli->ki", C, total, C, optimize=True) > 0).all(axis=1)
+        told = ((total @ C * C).sum(axis=1) > 0).all(axis=1)
         found, errors = _tried(C[told], quadratics, ridge)
-        for drive, x, missed in zip(compress(some, told), found, errors, strict=True):
-            score = float(missed.sum()) + drive.price(count, x)
-            tried.append(_Scored(drive, x, missed, score))
+        sums = errors.sum(axis=1).tolist()
+        for drive, x, missed, error in zip(compress(some, told), found, errors, sums, strict=True):
+            tried.append(_Scored(drive, x, missed, error + drive.price(count, x)))
     tried.sort(key=attrgetter("score"))
-    sound = [each for each in tried if each.is_sound()]
-    simple = next((each for each in sound if not each.humps), None)
+    sound = []
+    for each in filter(_Scored.is_sound, tried):
+        sound.append(each)
+        if not each.humps:
+            break
+    simple = sound[-1] if sound and not sound[-1].humps else None
     best = next(
-        (each for each in sound if not each.humps or simple is None or each.beats(simple)), None
+        (each for each in sound if simple is None or each is simple or each.beats(simple)), None
     )
-    plain = (replace(each, drive=replace(each.drive, driving=True))
-             for each in tried if each.drive.law == FrictionLaw(PLAIN))  # fmt: skip
-    driving = next(filter(_Scored.is_sound, plain), None)
+    plain = FrictionLaw(PLAIN)
+    driven = (replace(each, drive=replace(each.drive, driving=True))
+              for each in tried if each.drive.law == plain)  # fmt: skip
+    driving = next(filter(_Scored.is_sound, driven), None)
     if driving is not None and (best is None or driving.explains(best, DRIVES * count)):
         return driving.drive
     return nothing() if best is None else best.drive
