@@ -1156,7 +1156,7 @@ def test_nan_runs_and_a_saturated_motor_are_left_out(arm, truth):
     result = identify(arm, bad)
     said = " ".join(result.notes)
     assert "40 messages with NaN" in said
-    assert "gaps" in said
+    assert "1 gap of" in said
     assert "b:" in said
     assert "saturated" in said
     assert miss(truth, result.mechanism) < 0.02
