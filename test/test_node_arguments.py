@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -99,6 +100,15 @@ def test_a_parameter_file_for_this_node_in_another_namespace_is_refused(
     else:
         with pytest.raises(InputError, match=r"parameters.yaml: .* under /\*\*/feed_forward"):
             check_parameter_files(node, arguments)
+
+
+def test_what_only_ros_can_judge_is_left_to_it(tmp_path):
+    """A pipe that it has read to its end, a file that is gone, one that is no YAML."""
+    pipe, broken = tmp_path / "pipe", tmp_path / "broken.yaml"
+    os.mkfifo(pipe)
+    broken.write_text("feed_forward: {\n\t*x")
+    for file in (pipe, broken, tmp_path / "gone.yaml"):
+        check_parameter_files("/left/feed_forward", ["--params-file", str(file)])
 
 
 @pytest.mark.parametrize(

@@ -265,6 +265,14 @@ def test_a_four_bar_linkage_turns_its_second_motor_with_both_joints():
     assert turned == pytest.approx([rates[1] * 2 * 50, (rates[1] + rates[2] * -3) * 50])
 
 
+def test_both_motors_of_a_transmission_count_though_they_have_no_names_and_not_the_same_name():
+    unnamed = TRANSMISSIONS.format(CONTROL.replace('name="left" ', "").replace('name="right" ', ""))
+    assert len(rd.load(unnamed).rotors) == 2
+    same = TRANSMISSIONS.format(CONTROL.replace('"right"', '"left"'))
+    with pytest.raises(rd.DescriptionError, match=r"transmission 't2': actuators: .*two names"):
+        rd.load(same)
+
+
 def test_a_transmission_of_joints_that_is_of_no_known_type_is_said_to_be_left_out():
     text = TRANSMISSIONS.format(CONTROL.replace("Differential", "Tendon"))
     said = r"transmission 't2': found '2 joints of .*TendonTransmission', expected .* left out"

@@ -93,15 +93,18 @@ def _coupled(
     actuators.sort(key=lambda actuator: actuator.get("role") or "")
     n_1, n_2 = (_own_reduction(joint, at) for joint in joints)
     names = [str(joint.get("name")) for joint in joints]
-    for actuator, ratios in zip(actuators, law(n_1, n_2), strict=True):
+    motors = [each.get("name") or f"{at} {k}" for k, each in enumerate(actuators, start=1)]
+    if len(set(motors)) < len(motors):
+        raise wrong(DescriptionError, at / "actuators", motors, "two names")
+    for motor, actuator, ratios in zip(motors, actuators, law(n_1, n_2), strict=True):
         n_a = _own_reduction(actuator, at)
         shaft = tuple((name, n_a * ratio) for name, ratio in zip(names, ratios, strict=False))
-        yield actuator.get("name") or at, shaft
+        yield motor, shaft
 
 
 def _kind(transmission: etree._Element) -> str:
     text = transmission.findtext("plugin") or transmission.findtext("type")
-    return text or transmission.get("type") or ""
+    return text or transmission.get("type") or "no type"
 
 
 def _reductions(element: etree._Element, at: Place) -> Iterator[float]:

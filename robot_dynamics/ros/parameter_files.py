@@ -7,6 +7,7 @@ would run with its defaults, with which gravity might be compensated twice.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -33,6 +34,8 @@ def check_parameter_files(node: str, arguments: Sequence[str]) -> None:
     """
     own = node.rpartition("/")[2]
     for file in (value for flag, value in pairwise(arguments) if flag == FLAG):
+        if not os.path.isfile(file):  # a pipe, which ROS has read to its end
+            continue
         text = Path(file).read_text(encoding="utf-8", errors="replace")
         try:
             content = yaml.load(text, yaml.BaseLoader)  # noqa: S506  every value is text
