@@ -598,6 +598,12 @@ DRAKE = 'xmlns:drake="http://drake.mit.edu" '
         (ROTOR.format("drake:", DRAKE, 1e-4), "<rotor_inertia>: found 'motor', .* `rotors`"),
         (ROTOR.format("drake:", "", 1e-4), "<rotor_inertia>: found 'motor'"),
         (f"<drake:ball_constraint {DRAKE}/></robot>", "<ball_constraint>: found 'r'"),
+        (
+            '<gazebo reference="l"><gravity>0</gravity></gazebo></robot>',
+            "<gravity> of a link that is false: found 'l'",
+        ),
+        ('<gazebo reference="l"><gravity>true</gravity></gazebo></robot>', None),
+        ("<plugin><gravity>0</gravity></plugin></robot>", None),
         ("<gazebo><springStiffness> 0.0 </springStiffness></gazebo></robot>", None),
         (ROTOR.format("drake:", DRAKE, 0), None),
     ],

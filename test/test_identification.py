@@ -1001,6 +1001,8 @@ def test_efforts_without_a_sign_are_not_fitted(arm, truth):
     # one joint that holds a weight is no reason, nor are drives that are off at first
     stream.effort[:, 1] = np.abs(stream.effort[:, 1])
     identify(arm, Recording("one", (stream,)))
+    # a constant tells nothing, whatever the others do
+    with_efforts(replace(stream, effort=np.tile([2.0, 0.0, np.nan], (len(stream.time), 1))), "", [])
     raised = np.abs(stream.effort) + 0.1 * np.abs(stream.effort).max(axis=0)
     raised[:50] = 0.0
     identify(arm, Recording("off", (replace(stream, effort=raised),)))

@@ -493,6 +493,12 @@ def test_what_is_left_out_is_said(old, new, said):
         rd.load(ARM.replace(old, new), strict=True)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_flex_that_moves_with_one_body_needs_no_warning():
+    plate = '<flex name="p" dim="2" body="column" vertex="0 0 0 1 0 0 0 1 0" element="0 1 2"/>'
+    rd.load(ARM.replace("</mujoco>", f"<deformable>{plate}</deformable></mujoco>"), strict=True)
+
+
 def test_what_is_no_model_is_refused_in_one_line():
     with pytest.raises(rd.DescriptionError, match="not a valid MJCF") as caught:
         rd.load("<mujoco><worldbody><body><nonsense/></body></worldbody></mujoco>")

@@ -268,6 +268,9 @@ def test_a_four_bar_linkage_turns_its_second_motor_with_both_joints():
 def test_both_motors_of_a_transmission_count_though_they_have_no_names_and_not_the_same_name():
     unnamed = TRANSMISSIONS.format(CONTROL.replace('name="left" ', "").replace('name="right" ', ""))
     assert len(rd.load(unnamed).rotors) == 2
+    third = CONTROL.replace("</transmission>", '<joint name="j1"/></transmission>')
+    with pytest.warns(UserWarning, match="'t2': found '3 joints of .*it is left out"):
+        assert not rd.load(TRANSMISSIONS.format(third)).rotors
     same = TRANSMISSIONS.format(CONTROL.replace('"right"', '"left"'))
     with pytest.raises(rd.DescriptionError, match=r"transmission 't2': actuators: .*two names"):
         rd.load(same)

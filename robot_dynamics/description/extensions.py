@@ -45,9 +45,9 @@ def report_left_out(root: etree._Element, where: Place, strict: bool) -> None:
             found[key].append(str(gazebo.get("reference")))
     for gravity in root.iter("gravity"):
         link = gravity.getparent()
-        if link.tag == "link" and (gravity.text or "").strip() in ("0", "false"):
+        if link.tag in ("link", "gazebo") and (gravity.text or "").strip() in ("0", "false"):
             key = ("<gravity> of a link that is false", "gravity on each link")
-            found[key].append(str(link.get("name")))
+            found[key].append(str(link.get("name") or link.get("reference")))
     for element in root.iter(etree.Element):
         # drake:NAME, with or without a namespace that is declared
         name = re.split("[}:]", element.tag)[-1]

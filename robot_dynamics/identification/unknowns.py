@@ -580,7 +580,7 @@ def _renaming(recorded: Sequence[str], described: Sequence[str]) -> str:
     for more, fewer in ((recorded, described), (described, recorded)):
         for name in more:
             prefix = name.removesuffix(fewer[0])
-            if prefix != name and all(prefix + each in more for each in fewer):
+            if all(prefix + each in more for each in fewer):
                 shared = commonprefix([*fewer])  # noqa: RUF071  names, not paths
                 pairs = [(prefix + each, each) for each in ([shared] if shared else fewer)]
                 ordered = pairs if more is recorded else [pair[::-1] for pair in pairs]
