@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's tests on other Pythons, NumPys and pytests: `nox`, or `nox -s "core-3.12"`; with
-`nox --allow-parallel -j auto` one session per processor at a time.
+"""The core's tests on other Pythons, with the oldest and the newest versions of what it needs:
+`nox`, or `nox -s "core-3.12"`; with `nox --allow-parallel -j auto` one session per processor at a
+time.
 
 Pythons are found on PATH and among pyenv's. One that is not there is skipped, and said so. No ROS
 and no oracle is installed: what needs one skips; the README's test command runs everything.
@@ -10,18 +11,26 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import nox
 
-VERSIONS = {  # Python: (NumPy, pytest)
-    "3.10": ("numpy==1.26.*", "pytest==7.*"),
-    "3.11": ("numpy>=2", "pytest==8.*"),
-    "3.12": ("numpy==1.26.*", "pytest>=9"),
-    "3.13": ("numpy>=2", "pytest>=9"),
-    "3.14": ("numpy>=2", "pytest>=9"),
+
+def oldest() -> list[str]:
+    """Each dependency in the oldest version that setup.py allows."""
+    _, _, after = (Path(__file__).parent / "setup.py").read_text().partition("install_requires=[")
+    return re.findall(r'"(\S+)",', after.partition("],")[0].replace(">=", "=="))
+
+
+VERSIONS = {  # Python: what is installed
+    "3.10": [*oldest(), "pytest==7.*"],
+    "3.11": ["numpy>=2", "pytest==8.*"],
+    "3.12": ["numpy==1.26.*", "pytest>=9"],
+    "3.13": ["numpy>=2", "pytest>=9"],
+    "3.14": ["numpy>=2", "pytest>=9"],
 }
 CORE = (
     "test_codegen_cache.py",
@@ -31,6 +40,7 @@ CORE = (
     "test_codegen_recorder.py",
     "test_description.py",
     "test_inverse_dynamics_state.py",
+    "test_pictures.py",
 )
 SLOW = "not one_robot and not option and not body and not process"
 
@@ -55,9 +65,9 @@ def alone() -> Iterator[None]:
 @nox.session(python=list(VERSIONS))
 def core(session: nox.Session) -> None:
     """Descriptions, formulations, kernels and the façade."""
-    numpy, pytest = VERSIONS[str(session.python)]
+    others = VERSIONS[str(session.python)]
     with alone():
-        session.install("-q", "-e", ".", numpy, pytest, "pytest-timeout", "hypothesis")
+        session.install("-q", "-e", ".", *others, "pytest-timeout", "hypothesis")
     tests = [f"test/{name}" for name in CORE]
     session.run("pytest", "-q", "-k", SLOW, "-p", "no:cacheprovider", *tests, *session.posargs)
 

@@ -60,7 +60,7 @@ SIM = ["mujoco>=3.3.7"]  # the simulated robot's physics
 IDENTIFY = [
     "msgspec>=0.18",  # tables of numbers, read about twice as fast as by NumPy
     "rosbags>=0.11",  # rosbag2 folders, .db3 and .mcap without ROS
-    "scipy>=1.8",  # zero-phase filters, spectra and splines
+    "scipy>=1.10",  # zero-phase filters, spectra and splines
     "threadpoolctl>=3.1",  # one thread of BLAS: the same rounding on every machine's cores
 ]
 DOCS = [
@@ -111,16 +111,16 @@ setup(
     ],
     python_requires=">=3.10",
     install_requires=[
-        "click>=8.0",  # the command line
-        "jinja2>=3.0",  # the files of a generated controller
-        "jsonschema>=3.2",  # every mistake in a description at once
-        "matplotlib>=3.5",  # charts, of reports and as files
-        "numpy>=1.21",  # arrays
-        "sympy>=1.9",  # equations in symbols
-        "pyyaml>=5.4",  # descriptions
-        "platformdirs>=2.5",  # where each system keeps caches
-        "lxml>=4.6",  # URDF and SDF
-        "xacro>=2.0",  # ROS's own macros
+        "click>=8.1",  # the command line
+        "jinja2>=3.1",  # the files of a generated controller
+        "jsonschema>=4.10",  # every mistake in a description at once
+        "matplotlib>=3.6",  # charts, of reports and as files
+        "numpy>=1.24",  # arrays
+        "sympy>=1.11",  # equations in symbols
+        "pyyaml>=6.0",  # descriptions
+        "platformdirs>=2.6",  # where each system keeps caches
+        "lxml>=4.9",  # URDF and SDF
+        "xacro>=2.1",  # ROS's own macros
     ],
     extras_require={
         "ros": ROS,

@@ -173,6 +173,8 @@ def test_a_closed_chain_is_refused(tmp_path):
 @pytest.mark.parametrize("links", [[], [{"name": "a", "joint": {"name": "j", "type": "fixed"}}]])
 @pytest.mark.filterwarnings("ignore::robot_dynamics.description.fields.DescriptionWarning")
 def test_a_robot_that_cannot_move_is_refused_in_one_line(kind, links, robot, tmp_path, capsys):
+    if kind == "fmu":
+        pytest.importorskip("fmpy")
     file = robot({"robot": "stone", "links": links})
     code = main(["export", str(file), "--as", kind, "--out", str(tmp_path / "out")])
     *_, last = capsys.readouterr().err.splitlines()

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from robots import CONFIG
+from scipy.integrate import trapezoid
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
@@ -85,11 +86,11 @@ def test_torque_power_energy_and_rms_are_those_of_a_pendulum(pendulum):
     assert joint.driven == pytest.approx(joint.braked, rel=1e-5)
     assert found.energy == pytest.approx(0, abs=1e-5)
     half = np.argmax(x)
-    work = np.trapezoid(np.maximum(joint.power, 0)[: half + 1], time[: half + 1])
+    work = trapezoid(np.maximum(joint.power, 0)[: half + 1], time[: half + 1])
     lifted = MASS * 9.81 * LENGTH * (1 - np.cos(0.8))
-    braked = np.trapezoid(np.minimum(joint.power, 0)[: half + 1], time[: half + 1])
+    braked = trapezoid(np.minimum(joint.power, 0)[: half + 1], time[: half + 1])
     assert work + braked == pytest.approx(lifted, rel=1e-5)
-    assert joint.rms == pytest.approx(np.sqrt(np.trapezoid(tau**2, time) / 2), rel=1e-12)
+    assert joint.rms == pytest.approx(np.sqrt(trapezoid(tau**2, time) / 2), rel=1e-12)
     # through the gear: power stays
     assert np.allclose(motor.rate, 50 * qd[:, 0])
     assert np.allclose(motor.power, joint.power, atol=1e-9)

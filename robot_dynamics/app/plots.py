@@ -152,7 +152,7 @@ def errors_over_time(
         least = min(float(np.quantile(error, 0.05)) for _, _, error in lines)
         axis.set_ylim(max(least, 1e-6 * worst) / 3, 3 * worst)
         axis.set_ylabel(label)
-    drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    _legend_below(drawing, *axes[0, 0].get_legend_handles_labels(), ncols=3)
     axes[-1, 0].set_xlabel("time (s)")
     drawing.suptitle(title)
     return save(drawing, path)
@@ -259,7 +259,22 @@ def _legend(drawing: Any, tracks: Sequence[Track]) -> None:
     label = f"desired position; feed-forward part of “{tracks[-1].label}”"
     columns = 5 if sum(len(track.label) for track in tracks) < 60 else 3
     handles.append(Line2D([], [], color=BLACK, lw=1.2, ls=(0, (1, 1.5)), label=label))
-    drawing.legend(handles=handles, loc="outside lower center", ncols=columns)
+    _legend_below(drawing, handles, [each.get_label() for each in handles], ncols=columns)
+
+
+def _legend_below(drawing: Any, handles: Any, labels: Sequence[str], **options: Any) -> None:
+    """Add a legend below all axes, which make room for it: `loc="outside lower center"` of
+    matplotlib 3.7, for 3.6 as well.
+
+    Args:
+        drawing: a figure with a constrained layout.
+        handles, labels: of what is explained.
+        options: further arguments of matplotlib's `Figure.legend`.
+    """
+    legend = drawing.legend(handles, labels, loc="lower center", **options)
+    extent = legend.get_window_extent(drawing.canvas.get_renderer())
+    height = extent.y1 / drawing.bbox.height
+    drawing.get_layout_engine().set(rect=(0.0, height, 1.0, 1.0 - height))
 
 
 @style()
@@ -305,7 +320,7 @@ def comparison(path: Path, title: str, compared: Comparison) -> Path:
     axes[1, 0].set_ylabel("error [% of the largest]")
     parts = (axes[0, 0].get_legend_handles_labels(), axes[1, 0].get_legend_handles_labels())
     handles, labels = ([*upper, *lower] for upper, lower in zip(*parts, strict=True))
-    drawing.legend(handles, labels, loc="outside lower center", ncols=3)
+    _legend_below(drawing, handles, labels, ncols=3)
     return save(drawing, path)
 
 
@@ -339,13 +354,7 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
     axes[0, 0].set_ylim(1e-4, max(200 * largest, 2.0))
     axes[0, 0].set_ylabel("error of reflected rotors\n[% of the largest torque]")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    drawing.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=len(labels),
-        title="largest joint velocity",
-    )
+    _legend_below(drawing, handles, labels, ncols=len(labels), title="largest joint velocity")
     return save(drawing, path)
 
 
