@@ -312,6 +312,30 @@ def test_batches_copies_payloads_and_gravity():
         assert relative(other(*pair.state), expected) < ROUNDING
 
 
+def test_home_is_a_position_with_the_described_joints(tmp_path):
+    polar = rd.load(CONFIG / "polar.yaml")
+    polar = replace(polar, home=dict(zip(polar.joint_names, (0.3, 0.2), strict=True)))
+    robot = rd.FloatingBase(polar, backend="python")
+    assert robot.home.tolist() == [0, 0, 0, 0, 0, 0, 1, 0.3, 0.2]
+    # a floating joint's own home: x, y, z, then roll, pitch and yaw
+    angles = {"rx": 0.4, "ry": -0.3, "rz": 0.2}
+    places = {f"free_{part}": x for part, x in ({"x": 1.0, "y": 2.0, "z": 3.0} | angles).items()}
+    flying = replace(rd.load(FLYING), home=places)
+    robot = rd.FloatingBase(flying, backend="python")
+    base = flying.moving[5].name
+    expected = rd.InverseDynamics(flying, backend="python")
+    at_home = expected.pose(expected.home, base)
+    assert robot.pose(robot.home, base) == pytest.approx(at_home, abs=1e-15)
+    state = (robot.home, *np.ones((2, len(robot.joint_names))))
+    for found, given in zip(robot.tree_state(*state), state, strict=True):
+        assert found.tolist() == given.tolist()
+
+
+def test_an_empty_batch_is_linearized():
+    robot = rd.FloatingBase(rd.load(CONFIG / "polar.yaml"), backend="python")
+    assert robot.linearize(np.zeros((0, 9))).A.shape == (0, 16, 16)
+
+
 def test_many_joints_have_a_coriolis_matrix_and_batches_of_it():
     pair = Pair("talos_reduced.urdf")
     C = pair.robot.coriolis_matrix(np.stack([pair.q] * 2), np.stack([pair.v, 2 * pair.v]))

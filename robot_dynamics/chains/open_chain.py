@@ -18,7 +18,7 @@ from ..formulations.equations import Equations
 from ..formulations.form import FEW, STANDING, Form
 from ..formulations.layout import Layout, Recompile, shaped
 from ..formulations.options import Options
-from ..inputs import as_floats
+from ..inputs import as_floats, vectors
 from ..mechanism import Inertial, Mechanism
 from ..mechanism.base_parameters import Moments
 from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
@@ -268,7 +268,7 @@ class OpenChain:
 
     def at(self, q: ArrayLike, regular: bool = False) -> OpenConfiguration:  # noqa: ARG002
         """The chain at q (…, n)."""
-        return OpenConfiguration(self, as_floats("q", q))
+        return OpenConfiguration(self, vectors("q", q, self.positions))
 
     def torques_and_configuration(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike

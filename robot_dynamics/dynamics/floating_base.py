@@ -22,7 +22,7 @@ from ..formulations.floating import adjoint
 from ..formulations.form import FLOATING
 from ..inputs import vectors
 from ..mechanism import Mechanism
-from ..mechanism.six_joints import BASE, floating
+from ..mechanism.six_joints import BASE, TURNED, floating
 from ..scalar import Floats
 from . import checked
 from .inverse_dynamics import InverseDynamics
@@ -82,6 +82,16 @@ class FloatingBase(InverseDynamics):
         """q (7 + n,) with the base at the world's origin and all joints at zero."""
         q = np.zeros(len(self.joint_names) + 1)
         q[BASE] = 1.0
+        return q
+
+    @property
+    def home(self) -> Floats:
+        """q (7 + n,) at the description's home; 0 where it gives none."""
+        q, places = self.neutral, super().home
+        # the floating joint moves along x, y, z, then turns about z, y, x
+        for k in TURNED:
+            q = self.integrate(q, places[k] * np.eye(len(places))[k])
+        q[BASE + 1 :] = places[BASE:]
         return q
 
     def integrate(self, q: ArrayLike, step: ArrayLike) -> Floats:
@@ -144,7 +154,8 @@ class FloatingBase(InverseDynamics):
             InputError: a wrong shape.
         """
         found = super().linearize(q, qd, tau)
-        found.A[..., :BASE, :BASE] = -np.apply_along_axis(adjoint, -1, found.qd)
+        for state in np.ndindex(found.qd.shape[:-1]):
+            found.A[state][:BASE, :BASE] = -adjoint(found.qd[state])
         return found
 
     def set_friction(self, joint: str, *args: Any, **more: Any) -> None:

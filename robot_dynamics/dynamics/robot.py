@@ -95,10 +95,13 @@ class Robot:
     ) -> tuple[Floats, Floats, Floats]:
         """(q, q̇, q̈) (…, n) of the mechanism's joints."""
         names, k = ("q", "qd", "qdd"), len(self.chain.joint_names)
+        sizes = (k + self.chain.form.extra, k, k)
         given = [as_floats(name, x) for name, x in zip(names, (q, qd, qdd), strict=True)]
-        batch = batch_shape(names, (k, k, k), given)
+        batch = batch_shape(names, sizes, given)
         # copies, which share no memory with the arguments
-        q, qd, qdd = (np.broadcast_to(x, (*batch, k)).copy() for x in given)
+        q, qd, qdd = (
+            np.broadcast_to(x, (*batch, size)).copy() for x, size in zip(given, sizes, strict=True)
+        )
         with self.chain.lock:
             return self.chain.at(q, regular=True).state(qd, qdd, self.chain.mechanism.joint_names)
 

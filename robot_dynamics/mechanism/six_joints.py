@@ -80,7 +80,9 @@ def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechan
     if not is_floating(mechanism):
         gravity, body = mechanism.gravity, mechanism.base_inertial
         base = mechanism.base
-        mechanism = replace(on_six_joints(mechanism), gravity=gravity, base_inertial=Inertial())
+        mechanism = replace(
+            on_six_joints(mechanism), gravity=gravity, base_inertial=Inertial(), home=mechanism.home
+        )
         links = tuple(
             replace(link, inertial=body) if link.name == base else link for link in mechanism.links
         )
