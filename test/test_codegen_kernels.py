@@ -182,7 +182,12 @@ def test_a_batch_that_was_asked_for_before_is_asked_for_again(backend):
 def test_batches_broadcast(backend):
     run = wave_kernel(backend)
     x, y = np.random.default_rng(2).uniform(-1, 1, (2, 5, 2))
-    assert np.array_equal(run(x, y[0]), run(x, np.broadcast_to(y[0], x.shape)))
+    expected = run(x, y[0])
+    assert np.array_equal(expected, run(x, np.broadcast_to(y[0], x.shape)))
+    # into memory that is not aligned, too
+    out = np.zeros(expected.nbytes + 1, np.uint8)[1:].view(float).reshape(expected.shape)
+    assert run(x, y[0], out=out) is out
+    assert np.array_equal(out, expected)
 
 
 @needs_compiler

@@ -146,7 +146,7 @@ class Kernel:
         if out is None:
             return np.asarray(self._machine.many(rows, threads).reshape(whole))
         receiver(out, whole)
-        free = out.flags.c_contiguous and not any(np.may_share_memory(out, x) for x in rows)
+        free = out.flags.carray and not any(np.may_share_memory(out, x) for x in rows)
         if free and isinstance(self._code, NativeCode):
             result = self._machine.many(rows, threads, out).reshape(whole)
             return out if np.may_share_memory(out, result) else put(out, result)
