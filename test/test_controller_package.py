@@ -19,11 +19,16 @@ import yaml
 from robots import CONFIG, random_dh, random_urdf, relative, state, unmeasured
 
 import robot_dynamics as rd
+from robot_dynamics.chains.kernel_parameters import moments
 from robot_dynamics.closure import SensorMonitor
 from robot_dynamics.codegen.compiler import Compiler
 from robot_dynamics.controller import write_package
+from robot_dynamics.dynamics.loadable import loadable
 from robot_dynamics.formulations.equations import TERMS
-from robot_dynamics.mechanism import Inertial
+from robot_dynamics.formulations.options import Options
+from robot_dynamics.mechanism import Inertial, Joint, Link, Mechanism
+from robot_dynamics.mechanism.bodies import body_from
+from robot_dynamics.mechanism.transform import with_payload
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
 LARGE = 1_000_000
@@ -215,6 +220,24 @@ def test_all_formulations_and_rotors_compute_the_same(formulation, rotors, compi
     file.write_text(yaml.safe_dump(random_dh(1, joints=4, rotors=True)))
     c = compiled(file, formulation=formulation, rotors=rotors)
     check(c, file, anywhere, formulation, rotors)
+
+
+def test_a_heavy_load_of_a_heavy_crane_is_added_to_its_body():
+    own, load = (
+        Inertial(mass, np.array([1.0, 0.2, height]), mass * np.diag([2.0, 3.0, 4.0]))
+        for mass, height in ((3e5, 2.0), (4e4, -5.0))
+    )
+    crane = Mechanism("crane", (Link("tower", "base", Joint("turn", "revolute"), own),))
+    robot = loadable(crane, Options("gibbs_appell"))
+    (change,) = robot.parameters(["tower"]).loads
+    p = robot.values(crane)
+    place = slice(change.block, None if change.block is None else change.block + 10)
+    # the mass, its centre and the inertia about it are not linear in the load, the moments are
+    sums = moments(body_from(Inertial, p[place]))
+    for k, row in change.rows:
+        sums[k] += np.dot(row, moments(load))
+    expected = robot.values(with_payload(crane, "tower", load))
+    assert relative(sums, moments(body_from(Inertial, expected[place]))) < ROUNDING
 
 
 @needs_compiler

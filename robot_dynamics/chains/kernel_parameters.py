@@ -29,8 +29,8 @@ MOMENTS = 10
 ONE = np.eye(MOMENTS)[0]
 """π of a payload of 1 kg at the link's origin"""
 TRIAL = np.array([2.137, 0.317, -0.223, 0.109, 0.531, 0.617, 0.719, 0.0137, 0.0211, -0.0307])
-"""π of a payload that changes every parameter that any payload changes: such odd numbers are no
-robot's own"""
+"""π, up to a factor, of a payload that changes every parameter that any payload changes: such odd
+numbers are no robot's own"""
 _ROUNDING = 1e-9
 _WHOLE = 2e-15
 """Tolerance for recognising a finite difference as an integer, relative to the parameter"""
@@ -137,7 +137,9 @@ def _loads(
             reduce(lambda robot, link: with_payload(robot, link, _body(pi)), links, mechanism)
         )
 
-    tried = {link: loaded(TRIAL, link) for link in links}
+    # heavy enough to show whether the parameters are linear in it, however heavy the robot is
+    trial = TRIAL * np.sqrt(1 + abs(described).max())
+    tried = {link: loaded(trial, link) for link in links}
     changed = {link: p != described for link, p in tried.items()}
     found: dict[str, Load] = {}
     while left := [link for link in links if link not in found]:
@@ -149,11 +151,13 @@ def _loads(
         many = np.array([loaded(pi, *together) for pi in (ONE, *(ONE + np.eye(MOMENTS)))])
         for link in together:
             own = np.where(changed[link], many, described)
-            found[link] = _load(link, described, own[0], own[1:], tried[link])
+            found[link] = _load(link, described, own[0], own[1:], trial, tried[link])
     return tuple(found[link] for link in links)
 
 
-def _load(link: str, described: Floats, before: Floats, with_one: Floats, tried: Floats) -> Load:
+def _load(
+    link: str, described: Floats, before: Floats, with_one: Floats, trial: Floats, tried: Floats
+) -> Load:
     """How the parameters depend on a payload on a link.
 
     Args:
@@ -161,12 +165,13 @@ def _load(link: str, described: Floats, before: Floats, with_one: Floats, tried:
         described: (p,) the parameters without a payload.
         before: (p,) with the payload `ONE`.
         with_one: (10, p) with a payload that has 1 more of one of the moments.
-        tried: (p,) with the payload `TRIAL`.
+        trial: (10,), π of another payload.
+        tried: (p,) with this payload.
     """
     columns = (with_one - before).T
-    if _close(described + columns @ TRIAL, tried):
-        return Load(_rows(columns, before), None)
     touched = np.flatnonzero(tried != described)
+    if _close((described + columns @ trial)[touched], tried[touched]):
+        return Load(_rows(columns, before), None)
     block = int(touched[0])
     if touched[-1] >= block + MOMENTS:
         raise InputError(f"{link}: a payload changes more than one body", name="link", value=link)
@@ -176,7 +181,7 @@ def _load(link: str, described: Floats, before: Floats, with_one: Floats, tried:
 
     start = as_moments(before)
     columns = np.array([as_moments(each) - start for each in with_one]).T
-    if not _close(as_moments(described) + columns @ TRIAL, as_moments(tried)):
+    if not _close(as_moments(described) + columns @ trial, as_moments(tried)):
         raise InputError(
             f"{link}: the parameters are not linear in a payload's moments", name="link", value=link
         )
@@ -184,7 +189,9 @@ def _load(link: str, described: Floats, before: Floats, with_one: Floats, tried:
 
 
 def _close(found: Floats, expected: Floats) -> bool:
-    return bool(abs(found - expected).max(initial=0.0) <= _ROUNDING * (1 + abs(expected).max()))
+    return bool(
+        abs(found - expected).max(initial=0.0) <= _ROUNDING * (1 + abs(expected).max(initial=0.0))
+    )
 
 
 def _rows(columns: Floats, parameters: Floats) -> tuple[tuple[int, tuple[float, ...]], ...]:
