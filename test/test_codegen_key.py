@@ -19,6 +19,8 @@ from robot_dynamics.closure import Subsystems
 from robot_dynamics.closure.dynamics.kernels import ParameterVector
 from robot_dynamics.codegen import Function, function
 from robot_dynamics.formulations.options import Options
+from robot_dynamics.formulations.regressor import Regressor
+from robot_dynamics.formulations.terms import TERMS
 from robot_dynamics.mechanism import (
     Armature,
     Coupling,
@@ -206,6 +208,21 @@ def test_no_choice_is_forgotten(option, value):
         for options in (given, replace(given, **{option: value}))
     ]
     assert keys[0] != keys[1]
+
+
+def test_a_regressor_knows_a_rotor_from_a_link_that_follows():
+    body = Inertial(0.3, np.array([0.01, 0.02, 0.03]), np.diag([0.01, 0.02, 0.03]))
+    arm, place = Link("a", "base", Joint("qa", "revolute"), body), Pose(translation=[0.1, 0.2, 0.3])
+    ratios = (("qa", 50.0),)
+    follower = Joint("r", "continuous", place, coupling=Coupling(ratios))
+    as_link = Mechanism("link", (arm, Link("r", "a", follower, body)))
+    as_rotor = Mechanism(
+        "rotor", (arm,), rotors=(Rotor("r", "a", place, ratios, body, Friction()),)
+    )
+    contents = [
+        Regressor.of(each, "full", frozenset(TERMS)).content for each in (as_link, as_rotor)
+    ]
+    assert made(contents[0]).key() != made(contents[1]).key()
 
 
 def made(content: Any, name: str = "f", **others: Any) -> Function:

@@ -134,7 +134,7 @@ class Regressor:
         """What is compiled in."""
         joints = [(link.parent, link.joint.geometry) for link in self.tree.links]
         return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
-                self.columns, self.shafts, self.armatures, self.rows, self.shifts,
+                self.columns, self.shafts, self.armatures, self.moving, self.rows, self.shifts,
                 self.laws, self.shapes)  # fmt: skip
 
     @property
