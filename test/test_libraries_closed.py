@@ -4,6 +4,7 @@ derivatives."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from robots import CONFIG
 from test_libraries import Over, close
 
 import robot_dynamics as rd
+from robot_dynamics.mechanism import Friction
+from robot_dynamics.mechanism.transform import with_joints
 
 SMALL_SECOND = 1e-6
 """Of the largest entry: second derivatives beside differences of our first ones"""
@@ -89,6 +92,18 @@ def test_casadi_has_every_function_of_robots_with_loops(name, tmp_path):
     found = call(theirs.derivatives, q, qd, qdd)
     for each, expected in zip(found, ours.derivatives(q, qd, qdd), strict=True):
         close(each, expected)
+
+
+def test_derivatives_of_robots_with_loops_take_dry_friction_as_developed_too(tmp_path):
+    law = Friction(0.1, 0.5, presliding=0.01)
+    five_bar = with_joints(
+        rd.load(CONFIG / "five_bar.yaml"), lambda j: replace(j, friction=law) if j.moves else j
+    )
+    ours = rd.InverseDynamics(five_bar, backend="python")
+    q, qd, qdd = ours.home, np.array([0.05, -0.03]), np.array([1.0, -1.0])
+    found = rd.functions(five_bar, "casadi").derivatives(q, qd, qdd)
+    for each, expected in zip(found, ours.derivatives(q, qd, qdd), strict=True):
+        close(np.asarray(each), expected)
 
 
 @pytest.mark.parametrize("name", ["five_bar", "rrr", "palletiser"])

@@ -161,7 +161,7 @@ class Closed:
         """The derivatives of tau with respect to q, qd and qdd, with the loops kept closed:
         (3, n_m, k)."""
         state = q_r, qd, qdd
-        program = record(self._model.torques, [len(x) for x in state])
+        program = record(self._model.developed.torques, [len(x) for x in state])
         # the other joints follow: dq_r = T dq
         columns = [
             slopes(program, state, (self._model.rates(q_r, unit), unit, unit))
