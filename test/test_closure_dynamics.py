@@ -14,7 +14,7 @@ from robots import CONFIG, RELATIVE_TO_PINOCCHIO, inertia, relative
 import robot_dynamics as rd
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.formulations.equations import TERMS
-from robot_dynamics.mechanism import Friction, Inertial
+from robot_dynamics.mechanism import Friction, Inertial, Pose, Rotor
 from robot_dynamics.mechanism.transform import with_payload
 
 CONSISTENT = 1e-10
@@ -142,6 +142,19 @@ def test_any_formulation_serves_the_legs(name, rotors, tmp_path):
     assert relative(chain(q, qd, qdd), reference(q, qd, qdd)) < INVARIANT
     assert relative(chain.mass_matrix(q), reference.mass_matrix(q)) < INVARIANT
     assert relative(chain.coriolis_matrix(q, qd), reference.coriolis_matrix(q, qd)) < INVARIANT
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_a_reflected_rotor_on_the_platform_weighs_what_it_weighs(name):
+    mechanism = rd.load(CONFIG / "rrr.yaml")
+    body = Inertial(0.3, np.array([0.0, 0.0, 0.03]), np.diag([1e-3, 1e-3, 2e-4]))
+    motor = Rotor("motor", "platform", Pose(translation=[0.05, 0.02, 0.0]), (("qa1", 10.0),), body)
+    with_motor = replace(mechanism, rotors=(*mechanism.rotors, motor))
+    chain = ClosedChain(with_motor, name, rotors="reflected")
+    q = chain.home.q_a + 0.05
+    carried = motor.inertial.seen_from(motor.origin)
+    loaded = ClosedChain(with_payload(mechanism, "platform", carried), name)
+    assert relative(chain.gravity(q), loaded.gravity(q)) < INVARIANT
 
 
 @pytest.mark.parametrize("seed", range(3))

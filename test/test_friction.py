@@ -306,6 +306,7 @@ def test_a_motor_has_no_spring(tmp_path):
 @pytest.mark.parametrize("before", ["plain", "all"])
 def test_a_law_that_is_set_is_as_if_it_had_been_so(formulation, before, nothing_is_built):
     q, qd, qdd = np.array([0.3, -0.2]), np.array([-0.5, 0.4]), np.array([1.0, 2.0])
+    rest = np.zeros(2)
     dynamics = rd.InverseDynamics(robot(LAWS[before], LAWS["plain"]), formulation)
     dynamics(q, qd, qdd), dynamics.gravity(q)
     for i, law in enumerate(LAWS.values()):
@@ -324,6 +325,7 @@ def test_a_law_that_is_set_is_as_if_it_had_been_so(formulation, before, nothing_
         assert dynamics.mechanism.joint("a").friction == law
         fresh = rd.InverseDynamics(robot(law, LAWS["plain"]), formulation, backend="python")
         assert relative(dynamics(q, qd, qdd), fresh(q, qd, qdd)) < RELATIVE_TO_SISTERS
+        assert relative(dynamics(q, rest, qdd), fresh(q, rest, qdd)) < RELATIVE_TO_SISTERS
         assert relative(dynamics.gravity(q), fresh.gravity(q)) < RELATIVE_TO_SISTERS
         if before == "all" and i == len(LAWS) - 1:
             # every number of the law is a parameter of the kernel already

@@ -640,8 +640,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     ) -> None:
         """Replace the friction law of a joint or rotor; see `mechanism.Friction` for the equation.
 
-        The first law of its kind at a joint (with an offset, say, where there was none) recompiles
-        the kernels; any other compiles nothing.
+        The first law of its kind at a joint (with an offset, say, where there was none, or without
+        smoothing) recompiles the kernels; any other compiles nothing.
 
         Args:
             joint: name of any joint (one that follows others has its own friction), or of a rotor

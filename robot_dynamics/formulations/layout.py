@@ -11,7 +11,7 @@ from typing import Any
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.base_parameters import Moments, compact
 from ..mechanism.bodies import body_from, body_numbers
-from ..scalar import Array, array
+from ..scalar import Array, array, is_zero
 from .equations import Equations
 
 LINEAR = frozenset({"newton_euler"})
@@ -122,9 +122,11 @@ def law_values(law: Friction, names: Iterable[str]) -> list[Any]:
     """The coefficients of a friction law with these names.
 
     Raises:
-        Recompile: another of its coefficients is not zero.
+        Recompile: another of its coefficients is not zero, or its smoothing, which is divided by,
+            is.
     """
-    if not set(law.numbers) <= set(names):
+    names = tuple(names)
+    if not set(law.numbers) <= set(names) or ("smoothing" in names and is_zero(law.smoothing)):
         raise Recompile
     own = {**asdict(law), "coulomb_negative": law.coulomb_backwards}
     return [own[name] for name in names]
@@ -143,6 +145,11 @@ def _entries(link: Link) -> tuple[int, ...]:
         return tuple(range(10))
     # what regrouping leaves (see base_parameters)
     return (1, 2, 4, 6, 7, 8, 9) if link.joint.turns else (0, 1, 2, 3)
+
+
+def is_bare(body: Inertial | Moments) -> bool:
+    """Are all of a body's numbers zero?"""
+    return all(map(is_zero, _numbers(body)))
 
 
 def _numbers(body: Inertial | Moments) -> list[Any]:

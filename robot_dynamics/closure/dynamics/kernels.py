@@ -16,7 +16,7 @@ from ...codegen import Function, Kernel
 from ...codegen.differentiate import slopes
 from ...codegen.recorder import record
 from ...errors import InputError
-from ...formulations.layout import Layout, Recompile
+from ...formulations.layout import Layout, Recompile, is_bare
 from ...inputs import as_floats
 from ...mechanism.base_parameters import Moments
 from ...mechanism.bodies import body_from, body_numbers
@@ -37,8 +37,10 @@ class ParameterVector:
         self._parts = parts
         mechanism, tree = parts.geometry.mechanism, parts.legs.mechanism
         free = parts.geometry.free
-        # links that never have a body nor receive one by regrouping, which moves bodies inwards
-        bare = {*platform_links(mechanism), *(free.added if free else ())}
+        # links that never have a body (on the platform, that of a reflected rotor) nor receive one
+        # by regrouping, which moves bodies inwards
+        added = {*platform_links(mechanism), *(free.added if free else ())}
+        bare = {each.name for each in tree.links if each.name in added and is_bare(each.inertial)}
         carrying = {
             each for link in tree.links if link.name not in bare for each in tree.path(link.name)
         }
