@@ -385,6 +385,19 @@ def test_a_mechanism_made_in_python_names_only_what_it_has(change, words):
         rd.InverseDynamics(robot)
 
 
+@pytest.mark.parametrize("what", ["link", "joint"])
+def test_a_mechanism_made_in_python_has_no_name_twice(what):
+    polar = rd.load(str(CONFIG / "polar.yaml"))
+    arm, slide = polar.links
+    if what == "link":
+        name, slide = "link1", replace(slide, name="link1")
+    else:
+        name, slide = "theta1", replace(slide, joint=replace(slide.joint, name="theta1"))
+    said = f"{what}: found '{name}', expected a name that no other one has"
+    with pytest.raises(InputError, match=said):
+        rd.InverseDynamics(replace(polar, links=(arm, slide)))
+
+
 @pytest.mark.parametrize("name", ["polar", "five_bar"])
 @pytest.mark.parametrize("options", [{}, {"sensed": True}])
 def test_with_batches_nothing_is_for_single_states_before_one_comes(

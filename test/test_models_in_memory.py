@@ -85,6 +85,19 @@ def test_limits_and_friction_are_kept():
     assert (turn.friction.viscous, turn.friction.coulomb) == (0.3, 0.4)
 
 
+@pytest.mark.parametrize("field", ["armature", "damping", "friction"])
+def test_what_joints_of_several_parts_lose_is_said(field):
+    model = pin.Model()
+    hip = model.addJoint(0, pin.JointModelSpherical(), pin.SE3.Identity(), "hip")
+    model.appendBodyToJoint(hip, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    getattr(model, field)[:] = 0.5
+    said = rf"joint 'hip': {field}: found \[0\.5, 0\.5, 0\.5\], expected none: it is left out"
+    with pytest.warns(DescriptionWarning, match=said):
+        rd.from_pinocchio(model)
+    with pytest.raises(rd.DescriptionError, match=said):
+        rd.from_pinocchio(model, strict=True)
+
+
 def test_a_joint_that_is_not_known_is_named():
     model = pin.Model()
     composite = pin.JointModelComposite(pin.JointModelRX())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,8 +25,9 @@ from robots import (
 import robot_dynamics as rd
 from robot_dynamics.codegen import native
 from robot_dynamics.formulations.equations import TERMS
-from robot_dynamics.mechanism import Armature, Inertial
+from robot_dynamics.mechanism import Armature, Friction, Inertial
 from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
+from robot_dynamics.mechanism.transform import with_joints
 
 EXAMPLES = example_robots_that_move()
 CLOSED = [
@@ -160,8 +162,6 @@ def test_a_geared_rotor_has_one_parameter_where_nothing_else_is_known():
 
 def test_an_armature_is_a_parameter(tmp_path):
     mechanism = with_rotors(tmp_path, 1)
-    from dataclasses import replace
-
     first, second = mechanism.joint_names[:2]
     arms = (Armature(((first, 2.0), (second, -3.0)), 0.7), Armature(((first, 1.0),), 0.2))
     mechanism = replace(mechanism, armatures=arms)
@@ -189,6 +189,18 @@ def test_a_closed_chains_regressor_is_projected(name, terms):
     assert np.allclose(Y @ dynamics.parameters, tau, rtol=1e-10, atol=1e-10 * abs(tau).max())
     for row in range(3):
         assert relative(dynamics.regressor(q[row], qd[row], qdd[row]), Y[row]) < 1e-9
+
+
+@pytest.mark.parametrize("terms", [("gravity", "friction"), ("inertia", "friction")])
+def test_dry_friction_of_a_closed_chain_turns_round_by_the_whole_motion(terms):
+    law = Friction(0.1, 0.5, presliding=0.05)
+    mechanism = with_joints(
+        rd.load(CONFIG / "five_bar.yaml"), lambda j: replace(j, friction=law) if j.moves else j
+    )
+    dynamics = rd.InverseDynamics(mechanism, terms=terms, backend="python")
+    q, qd, qdd = dynamics.home, np.array([0.3, -0.2]), np.array([2.0, -1.0])
+    found = dynamics.regressor(q, qd, qdd) @ dynamics.parameters
+    assert relative(found, dynamics(q, qd, qdd)) < 1e-10
 
 
 def test_a_closed_chain_with_sensors_has_a_regressor():

@@ -16,7 +16,7 @@ from ..formulations.form import STANDING, Form
 from ..formulations.layout import Recompile
 from ..formulations.options import Options
 from ..formulations.regressor import check_linear
-from ..formulations.terms import MOTION, OF_LINKS, motion_of, move, moves_as_one
+from ..formulations.terms import MOTION, OF_LINKS, motion_of
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import (
     friction_shape,
@@ -58,7 +58,7 @@ class RegressorKernel:
             # that the terms include
             terms = terms | {"inertia"}
         model = form.regressor.of(mechanism, rotors, terms, options.friction_smoothing)
-        self.laws, self._rotor_columns = (model.laws, model.shapes), model.rotor_columns
+        self.laws, self._whole_columns = (model.laws, model.shapes), model.whole_columns
         self._names = mechanism.joint_names
         n = len(self._names)
         names = tuple(standard_parameters(mechanism, rotors, "friction" in terms))
@@ -133,11 +133,10 @@ class RegressorKernel:
         if rates is not qd:
             qdd_tree = at.state(rates, driven, names)[2]
         Y = self.matrix(q_tree, qd_tree, qdd_tree)
-        if move("rotors", self._terms) and not moves_as_one(self._terms):
-            # the rotors' term includes both parts
-            Y[..., self._rotor_columns] = self.matrix(*at.state(qd, qdd, names))[
-                ..., self._rotor_columns
-            ]
+        if rates is not qd or driven is not qdd:
+            # friction and the rotors' term include both parts
+            columns = self._whole_columns
+            Y[..., columns] = self.matrix(*at.state(qd, qdd, names))[..., columns]
         # τ = Tᵀ τ_tree
         return at.on_motors(Y[..., self._wanted], names)
 

@@ -151,12 +151,13 @@ def from_pinocchio(model: Any, *, strict: bool = False) -> Mechanism:
         DescriptionError: not a model, or one with an unsupported kind of joint.
 
     Warns:
-        DescriptionWarning: as `load`.
+        DescriptionWarning: armature, friction or damping of a joint with several degrees of
+            freedom, which is left out; or as `load`.
     """
     if not all(hasattr(model, name) for name in ("joints", "inertias", "jointPlacements")):
         raise wrong(DescriptionError, "model", type(model).__name__, "a pinocchio.Model")
     where = model.name or "the Pinocchio model"
-    return finished(pinocchio_model.made(model, where), where, strict)
+    return finished(pinocchio_model.made(model, where, strict), where, strict)
 
 
 def from_mujoco(model: Any, *, strict: bool = False) -> Mechanism:

@@ -4,7 +4,8 @@
 Joints keep their names and their order, which is that of Pinocchio's v; `unbounded` joints become
 continuous (with one angle for Pinocchio's cosine and sine). Bodies are those of `model.inertias`;
 frames of type BODY become links on fixed joints. Torques are those of `pin.rnea`, including
-armature; `friction` and `damping`, which `pin.rnea` ignores, become the joints' friction.
+armature; `friction` and `damping`, which `pin.rnea` ignores, become the joints' friction. Those of
+joints with several degrees of freedom are left out with a warning.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..mechanism import Armature, Friction, Inertial, Joint, Limits, Link, Mecha
 from ..mechanism.mechanism import new_name
 from ..scalar import array, exact
 from .compound import PARTS, split
+from .fields import tolerate
 
 AXES = {letter: np.eye(3)[k] for k, letter in enumerate("XYZ")}
 COMPOUND = {
@@ -38,15 +40,19 @@ SIMPLE = {
 }
 
 
-def made(model: Any, where: str) -> Mechanism:
+def made(model: Any, where: str, strict: bool = False) -> Mechanism:
     """The mechanism of a `pinocchio.Model`, before `load.finished` checks it.
 
     Args:
         model: the model.
         where: how messages refer to it.
+        strict: raise an error instead of warnings.
 
     Raises:
         DescriptionError: a joint of an unsupported kind, by name.
+
+    Warns:
+        DescriptionWarning: armature, friction or damping that is left out.
     """
     names = list(model.names)
     bodies = [frame for frame in model.frames if frame.type.name == "BODY"]
@@ -64,6 +70,12 @@ def made(model: Any, where: str) -> Mechanism:
         body, joint = _body(model.inertias[k]), model.joints[k]
         kind = joint.shortname()
         if kind in COMPOUND:
+            for field in ("armature", "friction", "damping"):
+                values = getattr(model, field)[joint.idx_v : joint.idx_v + joint.nv]
+                if np.any(values):
+                    at = f"{where}: joint {names[k]!r}: {field}"
+                    expected = "none: it is left out"
+                    tolerate(wrong(DescriptionError, at, values.tolist(), expected), strict)
             whole = Joint(names[k], "revolute", origin=origin)
             links += split(Link(links_of[k], parent, whole, body), COMPOUND[kind])
             continue

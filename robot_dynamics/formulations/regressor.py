@@ -138,13 +138,13 @@ class Regressor:
                 self.laws, self.shapes)  # fmt: skip
 
     @property
-    def rotor_columns(self) -> slice:
-        """The columns of Y that belong to the rotors."""
-        before = 10 * self.moving
+    def whole_columns(self) -> slice:
+        """The columns of Y that belong to friction and to the rotors, which depend on the whole
+        motion whatever the terms of the links."""
+        count = sum(map(len, self.columns[self.moving :])) + len(self.shafts) - self.armatures
         if "friction" in self.terms:
-            before += sum(map(len, self.laws))
-        bodies = sum(map(len, self.columns[self.moving :]))
-        return slice(before, before + bodies + len(self.shafts) - self.armatures)
+            count += sum(map(len, self.laws))
+        return slice(10 * self.moving, 10 * self.moving + count)
 
     @property
     def shaping(self) -> int:
