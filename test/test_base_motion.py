@@ -131,6 +131,16 @@ def test_what_goes_with_a_moving_base_follows_payloads_and_is_refused_with_loops
     assert weight == pytest.approx(closed.gravity(q), rel=1e-10, abs=1e-10)
 
 
+def test_a_motion_stays_though_the_callers_arrays_change():
+    turning, R = np.array([0.0, 0.0, 0.3]), np.eye(3)
+    motion = BaseMotion(turning, rotation=R)
+    turning[:] = R[:] = np.nan
+    assert motion.angular_velocity.tolist() == [0.0, 0.0, 0.3]
+    assert motion.rotation.tolist() == np.eye(3).tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        motion.angular_velocity[0] = 1.0
+
+
 def test_what_an_imu_reads_is_enough():
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "three_axis.yaml"), backend="python")
     R, turning, spinning, pushing = motions(2)

@@ -77,6 +77,25 @@ def test_every_thread_starts_where_reset_put_it_and_last_is_anybodys(rrr):
         assert seen.result()[4 : 4 + len(there.q_r)] == pytest.approx(there.q_r, abs=1e-14)
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        lambda chain, q: chain.configuration(q),
+        lambda chain, q: chain.forward_kinematics(q).q_r,
+        lambda chain, q: chain.solved(q, 0 * q, 0 * q)[0],
+        lambda chain, q: chain.solved(q, 0 * q, 0 * q)[1],
+        lambda chain, q: (chain.configuration(q), chain.last.q_r)[1],
+    ],
+)
+def test_what_a_call_returns_is_the_callers_own(rrr, result):
+    chain = ClosedChain(rrr, backend="python")
+    q = chain.home.q_a + 0.01
+    expected = chain.configuration(q)
+    result(chain, q)[:] += 3.0
+    assert chain.last.q_r == pytest.approx(expected, abs=1e-12)
+    assert chain.configuration(q) == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_change_during_a_call_is_seen_whole(rrr):
     """Gravity flips while other threads compute: each torque is of one or the other."""
     chain = ClosedChain(rrr)

@@ -82,6 +82,16 @@ def test_about_a_motion_each_row_is_that_of_its_state():
         assert np.allclose(one.B, whole.B[k], rtol=1e-11, atol=1e-11)
 
 
+def test_the_state_of_a_linearization_stays_though_the_callers_arrays_change():
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), backend="python")
+    q, qd, tau = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+    found = dynamics.linearize(q, qd, tau)
+    for each in (q, qd, tau):
+        each[:] = 7.0
+    assert (found.q.tolist(), found.qd.tolist()) == ([0.1, 0.2], [0.3, 0.4])
+    assert found.tau.tolist() == [0.5, 0.6]
+
+
 def test_a_pendulum_that_hangs_swings_at_the_known_frequency(tmp_path):
     file = tmp_path / "pendulum.yaml"
     file.write_text(

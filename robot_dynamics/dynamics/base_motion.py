@@ -34,6 +34,7 @@ from ..formulations.options import Options
 from ..formulations.terms import MOTION, OF_LINKS
 from ..inputs import as_floats, vectors
 from ..mechanism import Mechanism
+from ..mechanism.bodies import frozen
 from ..mechanism.six_joints import on_six_joints
 from ..scalar import Floats
 from .motors import MotorSide, MotorTorques
@@ -280,7 +281,7 @@ def _vector(name: str, value: Any) -> Floats:
     found = vectors(f"base_motion: {name}", value, 3)
     if not np.isfinite(found).all():
         raise wrong(InputError, f"base_motion: {name}", found.tolist(), "finite numbers")
-    return found
+    return frozen(name, found)
 
 
 def _rotation(value: Any) -> Floats:
@@ -290,4 +291,4 @@ def _rotation(value: Any) -> Floats:
     off = abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(initial=0.0)
     if not off <= 1e-6 or not (np.linalg.det(R) > 0).all():
         raise wrong(InputError, "base_motion: rotation", R.tolist(), "a rotation matrix (det = 1)")
-    return R
+    return frozen("rotation", R)

@@ -108,7 +108,8 @@ def linearized(
     joints = [dynamics.mechanism.joint(name) for name in names]
     units = [joint.unit for joint in joints]
     efforts = tuple(dynamics.mechanism.joint(name).effort_unit for name in motors)
-    q, qd, qdd = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, qd, qdd))
+    # copies, which share no memory with the arguments
+    state = (np.broadcast_to(x, (*shape, x.shape[-1])).copy() for x in (q, qd, qdd, tau))
     return Linearization(
         A,
         inputs,
@@ -116,10 +117,7 @@ def linearized(
         (*units, *(f"{unit}/s" for unit in units)),
         tuple(motors),
         efforts,
-        q,
-        qd,
-        qdd,
-        np.broadcast_to(tau, (*shape, m)),
+        *state,
     )
 
 

@@ -90,12 +90,12 @@ class Continuation:
     @property
     def origin(self) -> KinematicState:
         """The state given to `restart`."""
-        return self._closer.state(self._configuration(self._origin))
+        return self._closer.state(self._configuration(self._origin).copy())
 
     @property
     def last(self) -> Floats:
         """The configuration q_r (n_r,) closed last, by any thread."""
-        return self._configuration(self._latest)
+        return self._configuration(self._latest).copy()
 
     def restart(self, start: KinematicState) -> None:
         """Let every thread continue from a closed configuration."""
@@ -115,7 +115,7 @@ class Continuation:
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats] | None:
         """(τ (n_m,), q_r (n_r,)) of one state near the last; None as for `torques`."""
         out = self._next(q, qd, qdd, self._origin)
-        return None if out is None else (out[: self._motors], self._configuration(out))
+        return None if out is None else (out[: self._motors], self._configuration(out).copy())
 
     def disagreement(self, q: ArrayLike, most: float) -> tuple[Floats, float] | None:
         """Compare readings (k,) of actuated and sensed joints with the closed configuration.
@@ -215,15 +215,15 @@ class Continuation:
         if q.ndim == 1:
             out = self._next(q, self._rest, self._rest, origin)
             if out is not None:
-                return self._configuration(out), _VALID, np.asarray(0.0)
+                return self._configuration(out).copy(), _VALID, np.asarray(0.0)
             memory = self._memory(origin)
             if not np.isfinite(q).all():
-                return self._configuration(memory), np.asarray(False), np.asarray(0.0)
+                return self._configuration(memory).copy(), np.asarray(False), np.asarray(0.0)
             most = MOST_STEPS if self._k == self._a else MOST_STEPS_OF_READINGS
             start = self._nearest(q, memory)
             memory, doubt = self._reached(q, memory, origin, most, start)
             self._keep(memory, origin)
-            return self._configuration(memory), _VALID, np.asarray(doubt)
+            return self._configuration(memory).copy(), _VALID, np.asarray(doubt)
         valid = np.asarray(np.isfinite(q).all(axis=-1))
         flat, is_valid = q.reshape(-1, self._k), valid.ravel()
         q_r, done, nearness = self._from_origin(flat, is_valid, origin)
