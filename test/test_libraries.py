@@ -147,6 +147,14 @@ def test_what_is_not_linear_in_the_parameters_is_refused():
         )  # fmt: skip
         with pytest.raises(rd.InputError, match="a link's mass includes its rotors' mass"):
             _ = theirs.regressor
+    # D and C are those of the links, with masses that are not among the parameters
+    theirs = rd.functions(
+        load("three_axis.yaml"), over.name, rotors="reflected", terms=("gravity",),
+        arguments="parameters",
+    )  # fmt: skip
+    for name in ("mass_matrix", "coriolis_matrix"):
+        with pytest.raises(rd.InputError, match="a link's mass includes its rotors' mass"):
+            getattr(theirs, name)
 
 
 @pytest.mark.parametrize("name", ["three_axis.yaml", "six_axis"])

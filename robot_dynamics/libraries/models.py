@@ -64,7 +64,7 @@ class Choices:
             frozenset(options.terms if terms is None else terms),
             options.effective_rotors,
         )
-        check_linear(mechanism, rotors, options.terms)
+        check_linear(mechanism, rotors, chosen)
         shapes = array(friction_shapes(mechanism))
         model = self.form.regressor.of(mechanism, rotors, chosen, options.friction_smoothing)
         names = tuple(standard_parameters(mechanism, rotors, "friction" in chosen))
