@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import Thread
 
@@ -280,6 +280,36 @@ def test_one_that_answers_late_gets_none_until_then_and_its_answer_counts(partne
         assert not node.got
         node.set_parameters([Parameter("joints", value=RIGHT)])
         served(partner, node)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_ramp_begins_with_the_first_torques_that_somebody_gets(is_there):
+    """The controller has not told its joints yet, or there is nobody at all."""
+    with ExitStack() as stack:
+        partner = stack.enter_context(connected(ramp_time=1.0))
+        for each in list(partner.node.subscriptions):
+            if each.topic_name.endswith("/effort"):
+                partner.node.destroy_subscription(each)
+        name = "effort_controller" if is_there else "simulator"
+        late = listener(partner, name, RIGHT, answers=not is_there)
+        if is_there:
+            node = stack.enter_context(late)
+            told(partner, "waiting for the joints of /arm/effort_controller")
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            ask(partner)
+            partner.spin()
+        if is_there:
+            partner._executor.add_node(node)
+        else:
+            node = stack.enter_context(late)
+        whole = rd.InverseDynamics(rd.load(POLAR))([0.3, 0.7], [0.2, 0.1], [2.0, 1.0])
+        partner.until(
+            lambda: node.got and np.allclose(node.got[-1], whole),
+            "all of the torques",
+            meanwhile=lambda: ask(partner),
+        )
+        assert np.abs(node.got[0]).max() < 0.5 * np.abs(whole).max()
 
 
 def test_who_is_no_controller_gets_torques_and_does_not_hold_up_others(partner):

@@ -152,6 +152,14 @@ def test_torques_change_no_faster_than_their_limit_and_arrive():
     np.testing.assert_allclose(found, np.minimum(10.0 * np.arange(0.0, 2.0, 0.1), AT_90))
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_infinite_limit_of_the_slew_is_none():
+    bench = Bench(slew_limits=[math.inf])
+    for now, qdd in ((0.0, 0.0), (0.0, 4.0), (0.01, -4.0)):
+        bench.accelerate(now, qdd)
+        close(bench.state(now, math.pi / 2), torque(math.pi / 2, 0.0, qdd))
+
+
 @pytest.mark.parametrize("silence", [0.2, 3.0, 1e4])
 def test_a_silence_is_no_time_in_which_torques_may_change(silence):
     bench = Bench(slew_limits=[10.0], max_age=0.0, command_timeout=0.0)
@@ -177,6 +185,21 @@ def test_what_is_set_while_torques_go_out_begins_from_these(values):
         # and from the next torque on they change no faster
         bench.accelerate(0.3, 4.0)
         close(bench.state(0.3, math.pi / 2), AT_90 + 10.0 * 0.1)
+
+
+def test_another_time_of_the_ramp_applies_to_the_rest_of_the_way():
+    bench = Bench(ramp_time=1.0, command_timeout=0.0)
+    bench.accelerate(0.0, 0.0)
+    for now, set_to, share in (
+        (0.0, 1.0, 0.0),
+        (0.8, 1.0, 0.8),
+        (0.9, 20.0, 0.8),
+        (10.9, 20.0, 0.9),
+    ):
+        bench.controller.settings = bench.controller.settings.changed({"ramp_time": set_to})
+        close(bench.state(now, math.pi / 2), share * AT_90)
+    bench.controller.settings = bench.controller.settings.changed({"ramp_time": 0.0})
+    close(bench.state(11.0, math.pi / 2), AT_90)
 
 
 def test_the_last_word_before_silence_is_said_at_once():

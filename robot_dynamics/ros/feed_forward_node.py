@@ -112,6 +112,7 @@ class FeedForwardNode(Managed):
             self,
             self.controller.tally,
             check=settings.check_controller,
+            withheld=self.controller.outlet.withheld,
             **OVERRIDABLE,
             **QUIET_OUT,
         )

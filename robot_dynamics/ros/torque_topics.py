@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ class TorqueTopics:
         node: the node that publishes.
         tally: counts torques that are not published.
         check: compare the joints' names with the controller's?
+        withheld: called when torques of a motion were published to nobody.
         options: options of the publishers.
     """
 
@@ -60,9 +61,11 @@ class TorqueTopics:
         tally: Tally,
         *,
         check: bool,
+        withheld: Callable[[], None] = lambda: None,
         **options: Any,
     ):
         self._node, self._tally, self._check = node, tally, check
+        self._withheld = withheld
         self._to_controller = node.create_publisher(
             Float64MultiArray, "~/commands", NEWEST, **options
         )
@@ -149,6 +152,8 @@ class TorqueTopics:
             if torques is not self._owed:  # a retry may be blocked for another reason
                 self._owed_since = time.monotonic()
             self._owed = torques if torques.at_rest else None
+            if not torques.at_rest:
+                self._withheld()
             return
         self._owed = None
         self._commands = self._before + torques.values.tobytes()
@@ -159,7 +164,10 @@ class TorqueTopics:
         self._at = time.monotonic()
         # without subscribers nothing needs publishing: late joiners get nothing anyway, as the
         # durability cannot be overridden
-        if self._named.get_subscription_count():
+        named = self._named.get_subscription_count()
+        if not (named or subscribers.now or torques.at_rest):
+            self._withheld()
+        if named:
             self._named_values[:] = torques.values
             stamp = self._effort.header.stamp
             stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)

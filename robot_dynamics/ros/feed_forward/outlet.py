@@ -41,17 +41,24 @@ class TorqueRamp:
 
     def __init__(self) -> None:
         self._last: Floats | None = None
+        self._before: Floats | None = None
         self._time = 0
         self._from: Floats | None = None
         self._since: int | None = None
+        self._ramp_time = 0.0
 
-    def interrupted(self, last: Floats) -> None:
+    def interrupted(self, last: Floats | None) -> None:
         """Record the last torques before an interruption, from which the next ramp starts.
 
         Args:
-            last: (m,) N·m or N.
+            last: (m,) N·m or N; None: there were none.
         """
         self._last, self._from, self._since = last, last, None
+
+    def withheld(self) -> None:
+        """Start from the torques before the last shaped ones, which were not published."""
+        if self._since is not None:
+            self.interrupted(self._before)
 
     def shaped(self, torques: Floats, now: int, ramp_time: float, slew: Floats | None) -> Floats:
         """The torques to publish (m,), N·m or N.
@@ -64,6 +71,10 @@ class TorqueRamp:
         """
         if not self._since or self._since > now:
             self._since, self._is_on = now, False
+        elif ramp_time != self._ramp_time and not self._is_on:
+            # another ramp time applies to the rest of the way
+            self._since, self._from = now, self._last
+        self._ramp_time = ramp_time
         share = (now - self._since) / SECOND / ramp_time if ramp_time else 1.0
         # a ramp time set while torques are published applies to the next start
         self._is_on = self._is_on or share >= 1.0
@@ -73,9 +84,11 @@ class TorqueRamp:
         if slew is not None:
             last = np.zeros_like(torques) if self._last is None else self._last
             passed = max(now - self._time, 0) / SECOND if self._time else 0.0
-            step = slew * min(passed, LONGEST_PAUSE)
+            # an infinite limit is none, not even in no time
+            with np.errstate(invalid="ignore"):
+                step = np.nan_to_num(slew * min(passed, LONGEST_PAUSE), nan=np.inf)
             torques = np.clip(torques, last - step, last + step)
-        self._last, self._time = torques, now
+        self._before, self._last, self._time = self._last, torques, now
         return torques
 
 
@@ -104,6 +117,11 @@ class Outlet:
     def restart(self) -> None:
         """Let torques start from zero, for another robot."""
         self._ramp = TorqueRamp()
+
+    def withheld(self) -> None:
+        """Record that the last torques, those of a motion, reached nobody: the next ones are ramped
+        in from those before."""
+        self._ramp.withheld()
 
     def passed(
         self,
