@@ -67,7 +67,13 @@ def test_a_payload_has_its_inertia_where_the_message_has_it():
     _, found = payloads.read(message(com=(1.0, 2.0, 3.0), **entries))
     assert found.center_of_mass.tolist() == [1.0, 2.0, 3.0]
     assert found.inertia.tolist() == [[0.4, 0.01, 0.02], [0.01, 0.5, 0.03], [0.02, 0.03, 0.6]]
-    assert payloads.read(message(mass=0.0))[1].is_nothing
+
+
+@pytest.mark.parametrize("mass", [0.0, -0.0])
+def test_a_mass_of_zero_removes_a_payload_whatever_else_the_message_has(mass):
+    # a centre of mass that was divided by the mass is no number
+    anything = message(mass=mass, com=(math.nan, math.inf, 1e308), ixx=-math.inf)
+    assert payloads.read(anything)[1].is_nothing
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ def _possible(link: str, mass: float, center: Floats, tensor: Floats) -> Inertia
         RefusedError: it is not.
     """
     where = f"payload of {shown(link)}"
+    if mass == 0:
+        return Inertial()
     if not np.isfinite([mass, *center, *tensor.flat]).all():
         raise RefusedError("not finite", f"{where}: found NaN or infinity, expected finite numbers")
     largest = float(np.abs([mass, *center, *tensor.flat]).max())
@@ -52,8 +54,6 @@ def _possible(link: str, mass: float, center: Floats, tensor: Floats) -> Inertia
             "impossible body",
             f"{where}: found {largest:g}, expected at most {LARGEST:g}, as in a description",
         )
-    if mass == 0:
-        return Inertial()
     payload = Inertial(mass, center, tensor)
     if mass < 0:
         raise RefusedError("impossible body", f"{where}: mass: found {mass:g}, expected 0 or more")
