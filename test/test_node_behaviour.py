@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.ros.feed_forward.motion import MOST_POINTS
+from robot_dynamics.ros.feed_forward.refusal import RefusedError
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 G, MASS, ARM = 9.81, 2.0, 0.5
@@ -36,6 +37,14 @@ PENDULUM = f"""
     <dynamics damping="{VISCOUS}"/>
   </joint>
 </robot>"""
+
+ARM_WITH_FINGER = PENDULUM.replace(
+    "</robot>",
+    """<link name="tip"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+      <inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="finger" type="continuous"><parent link="arm"/><child link="tip"/>
+      <axis xyz="0 1 0"/></joint></robot>""",
+)
 
 
 def torque(q: float, qd: float, qdd: float) -> float:
@@ -520,6 +529,21 @@ def test_a_clock_that_changes_leaves_the_torques_at_rest_and_ends_the_command(be
     assert bench.log[0] == "the clock changed: the command has ended; send a new one"
     bench.accelerate(after + 0.02, 3.0)
     close(bench.state(after + 0.03, 0.3), torque(0.3, 0.0, 3.0))
+
+
+@pytest.mark.parametrize("jump", ["clock_jumped_back", "clock_changed"])
+def test_where_undriven_joints_were_before_a_jump_of_the_clock_is_not_known_after_it(jump):
+    bench = Bench(ARM_WITH_FINGER, feedback="commanded", joints=["swing"])
+    bench.command(1000.0, point(q=0.1, qd=0.0, qdd=1.0))
+    assert bench.state(1000.0, [0.1, 0.5], [0.0, 0.0], names=("swing", "finger")) is not None
+    getattr(bench.controller, jump)(at(0.0))
+    bench.command(0.1, point(q=0.1, qd=0.0, qdd=1.0))
+    for now in (0.1, 0.11):
+        assert bench.tick(now) is None
+    assert bench.rejected() == {"torques: no joint states": 1}
+    with pytest.raises(RefusedError, match="no recent joint_states with finger"):
+        bench.controller.filler(at(0.1))
+    assert bench.state(0.2, [0.1, 0.5], [0.0, 0.0], names=("swing", "finger")) is not None
 
 
 def test_a_clock_that_breaks_before_any_command_changes_nothing():

@@ -165,6 +165,17 @@ def test_after_a_pause_the_residual_begins_anew():
     np.testing.assert_allclose(parabola(bench, 0.71, -4.0), -4.0, rtol=1e-9)
 
 
+def test_of_a_recording_that_starts_over_the_residual_begins_anew():
+    bench = Bench(PENDULUM, residual=True, residual_filter=0.05, max_age=0.0)
+    for begin, effort in ((0.0, 1.0), (9.0, 5.0)):
+        for t in np.arange(0.0, 1.0, 0.01):
+            message = JointState(name=["swing"], position=[0.0], velocity=[0.0])
+            message.effort = [effort if t > 0.5 else 0.0]
+            message.header.stamp = stamp(t)
+            bench.controller.state(message, at(begin + t))
+        np.testing.assert_allclose(bench.controller.residual.value, effort, rtol=1e-3)
+
+
 def test_after_a_clock_that_was_set_back_the_residual_begins_anew():
     bench = Bench(PENDULUM, residual=True, residual_filter=0.0)
     for k in range(10):

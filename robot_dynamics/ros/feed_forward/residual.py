@@ -75,7 +75,9 @@ class Residual:
         h = max(time - self._time, 0) / SECOND
         share = h / (constant + h) if h else 0.0
         old = new if self.value is None else self.value
-        self.value, self.at, self._time = old + share * (new - old), time, max(time, self._time)
+        # merged states come from several publishers, and their times may go back a little
+        self._time = time if self.value is None else max(time, self._time)
+        self.value, self.at = old + share * (new - old), time
 
     def _moved(self, states: States, model: Model) -> bool:
         """Update the accelerations with the newest rates; returns whether they are new."""

@@ -27,7 +27,7 @@ class States:
             commanded, only of those that are not driven.
         whole: the newest message that was used; with `merge_states`, all readings known.
         at: when it arrived; with `merge_states`, the time of the oldest required reading; None:
-            there is no state.
+            there is no state since the clock's last jump.
         time: the time of the newest message.
         sampled: the time base of its derivatives; see `sampled`.
         count: number of messages that were used.
@@ -165,7 +165,8 @@ class States:
         return self.at is None or 0 < max_age < (now - self.at) / SECOND
 
     def forget_times(self) -> None:
-        """Discard earlier stamps, which are invalid after a jump of the clock."""
+        """Discard earlier times, which are invalid after a jump of the clock."""
+        self.at = None
         self._stamps.forget()
         self.rates.forget()
         self.merging.forget()
