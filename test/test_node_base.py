@@ -171,6 +171,29 @@ def test_without_the_term_gravity_the_base_accelerates_all_the_same(tmp_path):
     assert ship.farewell(0.04) == pytest.approx([0.0] * len(ship.names), abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"base_imu_pose": (0.0,) * 6},
+        {"base_gravity": "orientation"},
+        {"base_angular_acceleration": "derive"},
+    ],
+)
+def test_what_an_imu_told_under_other_parameters_is_not_used(tmp_path, changed):
+    ship = Ship(tmp_path, base_timeout=60.0)
+    base = motion(3, spins=False)
+    ship.imu(0.0, base)
+    assert ship.here(0.0) is not None
+    ship.controller.settings = ship.settings.changed(changed)
+    assert ship.here(0.01) is None
+    assert ship.rejected() == {"torques: no base motion": 1}
+    assert "older than the change of a parameter" in ship.log[-1]
+    # pose, twist and acceleration are used alike
+    ship.told(61.0, base)
+    ship.controller.settings = ship.settings
+    assert relative(ship.here(61.0), ship.expected(base)) < ROUNDING
+
+
 def test_torques_come_with_a_recent_motion_of_the_base_and_not_without(tmp_path):
     ship = Ship(tmp_path, base_timeout=0.05, max_age=0.5, command_timeout=5.0)
     report = ship.told_by_diagnostics(0.0)

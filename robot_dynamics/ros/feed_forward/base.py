@@ -52,7 +52,8 @@ class Base:
         self._frame = ""
         self._rates: Derivative | None = None
         self._stamps = {IMU: Stamps(), MOTION: Stamps()}
-        self._has_gravity, self._gravity = True, 0.0
+        self._basis: tuple[object, ...] = ()
+        self._gravity = 0.0
 
     # Input
 
@@ -103,7 +104,7 @@ class Base:
             motion = BaseMotion(turning, spinning, specific_force=felt)
         else:
             motion = BaseMotion(turning, spinning, felt - weight)
-        self._keep(IMU, motion, has_gravity, time, now)
+        self._keep(IMU, motion, _basis(IMU, model, settings), time, now)
         self._gravity, self._rates, self._frame = gravity, rates, frame
 
     def take_motion(self, message: Any, model: Model, settings: Settings, now: int) -> None:
@@ -123,7 +124,7 @@ class Base:
         R, turning, spinning, pushing = read_motion(message, model.spec.mechanism, most)
         # from the axes of the frame in which the base moves to the base's own
         motion = BaseMotion(R.T @ turning, R.T @ spinning, R.T @ pushing, R)
-        self._keep(MOTION, motion, _has_gravity(model), time, now)
+        self._keep(MOTION, motion, _basis(MOTION, model, settings), time, now)
         self.late = None
 
     def _time(self, source: str, header: Any, model: Model, settings: Settings, now: int) -> int:
@@ -141,10 +142,10 @@ class Base:
         return self._stamps[source].checked(stamped(header), now, settings.max_age)
 
     def _keep(
-        self, source: str, motion: BaseMotion, has_gravity: bool, time: int, now: int
+        self, source: str, motion: BaseMotion, basis: tuple[object, ...], time: int, now: int
     ) -> None:
         self._stamps[source].accept(time, now)
-        self._motion, self._has_gravity = motion, has_gravity
+        self._motion, self._basis = motion, basis
         # a stamp ahead of the clock must not extend the time for which the motion is used
         self.source, self.time = source, min(time, now)
 
@@ -216,9 +217,9 @@ class Base:
         model.base = None
         if problem := self.problem(settings, now):
             raise RefusedError("no base motion", problem)
-        if self._has_gravity != _has_gravity(model):
+        if self._basis != _basis(self.source, model, settings):
             raise RefusedError(
-                "no base motion", "the newest message is older than the change of `terms`"
+                "no base motion", "the newest message is older than the change of a parameter"
             )
         model.base = self._motion
 
@@ -249,3 +250,11 @@ def _mounted(frame: str, mechanism: Mechanism, pose: tuple[float, ...]) -> Pose:
 
 def _has_gravity(model: Model) -> bool:
     return "gravity" in model.spec.settings.terms
+
+
+def _basis(source: str, model: Model, settings: Settings) -> tuple[object, ...]:
+    """The parameters on which the use of a message depends."""
+    if source == MOTION:
+        return (_has_gravity(model),)
+    way = settings.base_imu_pose, settings.base_gravity, settings.base_angular_acceleration
+    return _has_gravity(model), model.spec.settings.gravity, *way
