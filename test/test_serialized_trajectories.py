@@ -21,7 +21,7 @@ from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import serialized_trajectories
 from robot_dynamics.ros.feed_forward import motion
 from robot_dynamics.ros.feed_forward.refusal import RefusedError
-from robot_dynamics.ros.serialized_trajectories import Course, read
+from robot_dynamics.ros.serialized_trajectories import Course, check_size, read
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 text = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=9)
@@ -151,3 +151,12 @@ def test_many_names_and_points_without_numbers_fill_no_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20e6  # by names and points it would be 216 MB
+
+
+@pytest.mark.parametrize("fields", [(), FIELDS[:1]])
+def test_too_many_points_are_refused_before_they_are_read(fields, monkeypatch):
+    data = serialize_message(trajectory(["elbow"], "", motion.MOST_POINTS + 1, FIELDS, fields))
+    monkeypatch.setattr(serialized_trajectories, "deserialize_message", None)
+    for each in (read, check_size):
+        with pytest.raises(RefusedError, match="50001 points, expected at most 50000"):
+            each(data)

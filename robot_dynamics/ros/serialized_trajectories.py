@@ -18,13 +18,16 @@ from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import one_line
-from .feed_forward.motion import Points, in_seconds
+from .feed_forward.motion import Points, check_count, in_seconds
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND
 from .serialized_states import BODY, ENCAPSULATION, Header, Stamp
 
 SHORT = 4096
 """Bytes: a shorter message is always deserialized, which takes less than a millisecond"""
+
+LEAST = 24
+"""Bytes of a point without numbers: four counts and its time"""
 
 
 class Course(NamedTuple):
@@ -45,8 +48,9 @@ def read(data: bytes) -> Any:
         a JointTrajectory, or a Course with the same fields.
 
     Raises:
-        RefusedError: the message cannot be deserialized.
+        RefusedError: the message cannot be deserialized, or has too many points.
     """
+    check_size(data)
     if len(data) >= SHORT and data[:2] == ENCAPSULATION:
         try:
             return _Body(data).course()
@@ -56,6 +60,24 @@ def read(data: bytes) -> Any:
         return deserialize_message(data, JointTrajectory)
     except RuntimeError as error:
         raise RefusedError("not readable", f"no JointTrajectory: {one_line(error)}") from None
+
+
+def check_size(data: bytes) -> None:
+    """Check the number of points of a message without reading them, which would take long.
+
+    Args:
+        data: the serialized message.
+
+    Raises:
+        RefusedError: there are too many.
+    """
+    if len(data) < SHORT or data[:2] != ENCAPSULATION:
+        return
+    try:
+        _, _, m = _Body(data).beginning()
+    except (ValueError, struct.error):
+        return
+    check_count(m)
 
 
 class _Body:
@@ -71,11 +93,7 @@ class _Body:
             ValueError, struct.error: it is not complete, has fewer than two points, or points that
                 differ in their fields or are not valid.
         """
-        stamp = Stamp(*struct.unpack_from("=iI", self._data))
-        self._at = 8
-        header = Header(stamp, self._string())
-        names = [self._string() for _ in range(self._count())]
-        m = self._count()
+        header, names, m = self.beginning()
         if m < 2:
             raise ValueError("one point, or none")
         # the first point may contain more or less padding than the others
@@ -86,6 +104,20 @@ class _Body:
             np.concatenate([first.has, rest.has], axis=1),
         )
         return Course(header, names, points)
+
+    def beginning(self) -> tuple[Header, list[str], int]:
+        """The header, the names, and the number of points.
+
+        Raises:
+            ValueError, struct.error: it is not complete.
+        """
+        stamp = Stamp(*struct.unpack_from("=iI", self._data))
+        self._at = 8
+        header = Header(stamp, self._string())
+        names, m = [self._string() for _ in range(self._count())], self._count()
+        if LEAST * m > len(self._data) - self._at:
+            raise ValueError("fewer bytes than points")
+        return header, names, m
 
     def _count(self) -> int:
         self._at += -self._at % 4

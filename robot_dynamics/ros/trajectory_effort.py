@@ -22,6 +22,7 @@ from .feed_forward.background import BackgroundTasks
 from .feed_forward.process import unexpected
 from .feed_forward.refusal import RefusedError, Tally
 from .publishing import QUIET_OUT, publish
+from .serialized_trajectories import check_size
 
 DEPTH = 10
 
@@ -95,6 +96,7 @@ class TrajectoryEffort:
                 raise RefusedError(
                     "too many", f"{MOST_WAITING} trajectories are already waiting; send it again"
                 )
+            check_size(data)
             fill, robot = self._filler(), self._robot()
         except RobotDynamicsError as error:
             self._tally.refuse("trajectory_in", error)

@@ -180,13 +180,9 @@ def read(
             "unknown joint",
             f"unknown joint {listed(map(repr, unknown))} in joint_names, expected {listed(joints)}",
         )
-    count = len(message.points)
-    if count == 0:
+    if len(message.points) == 0:
         raise RefusedError("no points", "there are no points, expected one (a state) or several")
-    if count > MOST_POINTS:
-        raise RefusedError(
-            "too many points", f"there are {count} points, expected at most {MOST_POINTS}"
-        )
+    check_count(len(message.points))
     points = _points(message.points, order)
     if followers is not None and present:
         followers.check(present, points.values, points.has)
@@ -197,6 +193,18 @@ def read(
         since = min(stamp, now) if stamp and now else stamp or now
         return _setpoint(points, since, joints, whole_state, missing, limits)
     return _course(points, stamp, now, tuple(joints), periodic, limits)
+
+
+def check_count(count: int) -> None:
+    """Check the number of points of a message.
+
+    Raises:
+        RefusedError: there are too many.
+    """
+    if count > MOST_POINTS:
+        raise RefusedError(
+            "too many points", f"there are {count} points, expected at most {MOST_POINTS}"
+        )
 
 
 def is_course(message: Any) -> bool:
