@@ -293,26 +293,44 @@ def load():
     from robot_dynamics.ros.feed_forward_node import FeedForwardNode
     class Hanging(FeedForwardNode):
         def _on_payload(self, message):
-            while not Path(RELEASED).exists():
-                time.sleep(0.01)
+            if not message.header.frame_id:
+                return hang()
+            compute = self.controller.state
+            def late(*state):
+                torques = compute(*state)
+                hang()
+                return torques
+            self.controller.state = late
     return Hanging
+def hang():
+    while not Path(RELEASED).exists():
+        time.sleep(0.01)
 sys.exit(run("feed_forward", load, None, lambda node: node.farewell()))
 """
 
 
 def hanging(released: Path) -> Partner:
-    """A node whose loop hangs from a payload on until there is this file."""
+    """A node whose loop hangs until there is this file: from a payload on, or, if that has a
+    frame_id, from the next state on, after its torques were computed."""
     program = (sys.executable, "-c", HANGING.replace("RELEASED", repr(str(released))))
     return cartesian(program=program, max_age=1.0)
 
 
-def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume(tmp_path):
+@pytest.mark.parametrize("where", ["", "in a state"])
+def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume(tmp_path, where):
     with hanging(tmp_path / "released") as partner:
         set_in_motion(partner)
         from geometry_msgs.msg import InertiaStamped
 
-        partner.payload_out.publish(InertiaStamped())
-        rest_follows(partner)
+        message = InertiaStamped()
+        message.header.frame_id = where
+        partner.payload_out.publish(message)
+        partner.until(
+            lambda: is_close(partner.commands[-1], REST),
+            "torques at rest",
+            meanwhile=lambda: partner.state(JOINTS),
+        )
+        partner.commands.clear()
         assert "the node's control loop stalled" not in partner.log, (
             "the loop itself says so, afterwards"
         )
@@ -325,6 +343,7 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume(tmp_p
         partner.until(
             lambda: partner.counts().get("phase") == "interrupted", "the end of the command"
         )
+        assert all(is_close(each, REST) for each in partner.commands)
         set_in_motion(partner)
 
 

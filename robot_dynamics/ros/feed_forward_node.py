@@ -29,6 +29,7 @@ from .feed_forward import payload
 from .feed_forward.controller import FeedForward
 from .feed_forward.diagnostics import Diagnosis, mixed
 from .feed_forward.limits import unlimited
+from .feed_forward.outlet import Torques
 from .feed_forward.parameters import Settings
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND
@@ -307,9 +308,7 @@ class FeedForwardNode(Managed):
         except RefusedError as error:
             self.controller.tally.refuse("joint_states", error)
             return
-        torques = self.controller.state(message, self._now(), self._sent(message, info))
-        if torques is not None:
-            self._torques.publish(torques)
+        self._publish(self.controller.state(message, self._now(), self._sent(message, info)))
         if self._residual_out is not None:
             self._publish_residual(self._residual_out)
 
@@ -342,11 +341,19 @@ class FeedForwardNode(Managed):
 
     def _on_tick(self) -> None:
         if self.is_active:
-            self._torques.publish(self.controller.tick(self._now()))
+            self._publish(self.controller.tick(self._now()))
+
+    def _publish(self, torques: Torques | None) -> None:
+        """Publish torques, but not those of a motion during whose computation the loop hung: the
+        watchdog has published those at rest, and the command has ended."""
+        if self._watchdog.reset():
+            last = self.controller.resume_after_hang(self._now())
+            if torques is None or not torques.at_rest:
+                torques = last
+        self._torques.publish(torques)
 
     def _on_watch(self) -> None:
-        if self._watchdog.reset():
-            self._torques.publish(self.controller.resume_after_hang(self._now()))
+        self._publish(None)
         if self.is_active:
             self._torques.publish(self.controller.watch(self._now()))
         ticks = self._ticks
