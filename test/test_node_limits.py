@@ -206,6 +206,13 @@ def test_a_rate_that_no_robot_has_makes_no_torque_and_the_next_state_does(rate, 
     close(state(bench, 0.02), *DYNAMICS(HERE, STILL, [1.0, 1.0]))
 
 
+def test_a_commanded_rate_whose_square_is_too_large_for_a_float_ends_nothing():
+    bench = Bench(DESCRIPTION.format(velocity=0), feedback="commanded")
+    bench.command(0.0, point(q=0.0, qd=1e200, qdd=1.0), names=("x",))
+    # a box that slides freely has no torque of its rate
+    close(bench.state(0.0, names=("x",)), 2.0)
+
+
 def test_a_motion_does_not_begin_from_a_state_that_is_worth_nothing():
     bench = polar()
     swing = [point(1.0, [0.4, 0.4], STILL), point(2.0, [0.4, 0.4], STILL)]

@@ -105,7 +105,8 @@ def check_torques(
         inertia = sum((unit * abs(a) / largest for unit, a in zip(units, qdd, strict=True)), 0.0)
         forth, back = model(q, qd, zero) - rest, model(q, -qd, zero) - rest
         quadratic, friction = np.abs(forth + back) / 2, np.abs(forth - back) / 2
-        bound = np.abs(rest) + inertia + quadratic / s**2
+        # s² may be too large for a float
+        bound = np.abs(rest) + inertia + quadratic / s / s
         bound = bound + np.minimum(friction, friction / s + sum(units))
     if not (np.abs(torques) <= bound).all():
         k = int(np.argmax(~(np.abs(torques) <= bound)))
