@@ -359,6 +359,25 @@ def test_a_wrench_that_no_robot_could_bear_is_dropped_and_the_torques_go_on(size
     close(bench.state(0.1, 1.1), weight(1.1) + LENGTH * FORCE)
 
 
+def test_a_wrench_that_came_in_an_impossible_state_is_checked_in_the_next():
+    bench = Bench(f"{CONFIG}/rrr.yaml", residual=True)
+    bench.build("platform")
+    names, home = bench.controller.model.joints, bench.controller.model.home
+
+    def state(now: float, q) -> list[float] | None:
+        message = JointState(name=list(names), position=q.tolist(), velocity=[0.0] * 3)
+        message.effort, message.header.stamp = [0.0] * 3, stamp(now)
+        bench.command(now, point(qdd=[0.0] * 3), names=names)
+        return bench._values(bench.controller.state(message, at(now)))
+
+    still = state(0.0, home)
+    bench.push(0.01, "platform", (1e9, 0, 0, 0, 0, 0))
+    state(0.02, home + np.array([3.0, -3.0, 1.5]))
+    assert bench.rejected() == {"torques: closure": 1}
+    np.testing.assert_allclose(state(0.03, home), still, rtol=1e-9)
+    assert bench.rejected() == {"torques: closure": 1, "wrench: implausible torque": 1}
+
+
 def test_a_wrench_that_is_stamped_ahead_acts_no_longer_than_others():
     bench = Bench(max_age=0.5)
     bench.accelerate(0.0, 0.0)

@@ -111,9 +111,10 @@ class Wrenches:
         """
         self.drop_old(now, settings.max_age)
         for link in self._unchecked & model.spec.wrench_links if self._unchecked else ():
-            self._unchecked.discard(link)
             if settings.max_acceleration and link in self.on:
                 self._check(link, model, q, settings.max_acceleration)
+            # only now: in a state that the mechanism cannot have, it is not checked
+            self._unchecked.discard(link)
         return model.wrench_torques({link: wrench.value for link, wrench in self.on.items()}, q)
 
     def _check(self, link: str, model: Model, q: Floats, largest: float) -> None:
