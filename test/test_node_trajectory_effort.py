@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 import threading
 import time
 
@@ -360,3 +361,59 @@ def test_a_trajectory_of_another_robot_than_now_is_not_passed_on(changes):
             node.destroy_node()
         finally:
             rclpy.shutdown(context=context)
+
+
+WAITING = """
+import sys, time
+from pathlib import Path
+from robot_dynamics.ros.executable import run
+def load():
+    from robot_dynamics.ros.feed_forward_node import FeedForwardNode
+    class Waiting(FeedForwardNode):
+        def __init__(self):
+            super().__init__()
+            filler = self.controller.filler
+            def late(now):
+                fill = filler(now)
+                def filled(message):
+                    (Path(FOLDER) / "begun").touch()
+                    while not (Path(FOLDER) / "released").exists():
+                        time.sleep(0.01)
+                    return fill(message)
+                return filled
+            self.controller.filler = late
+    return Waiting
+sys.exit(run("feed_forward", load, None, lambda node: node.farewell()))
+"""
+
+
+@pytest.mark.parametrize("toggles", [False, True])
+def test_a_trajectory_does_not_outlive_a_deactivation(toggles, tmp_path):
+    pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+    from lifecycle_msgs.msg import Transition
+    from lifecycle_msgs.srv import ChangeState
+    from node_process import Partner
+
+    program = (sys.executable, "-c", WAITING.replace("FOLDER", repr(str(tmp_path))))
+    with Partner(program=program, description=str(CONFIG / "polar.yaml")) as partner:
+        out: list[JointTrajectory] = []
+        node = partner.node
+        node.create_subscription(JointTrajectory, "/feed_forward/trajectory_out", out.append, 10)
+        send = node.create_publisher(JointTrajectory, "/feed_forward/trajectory_in", 10)
+        partner.until(
+            lambda: (
+                send.get_subscription_count()
+                and node.count_publishers("/feed_forward/trajectory_out")
+            ),
+            "both topics",
+        )
+        points = [point(1.0, [0.4, 0.6], [0.0, 0.0])]
+        send.publish(JointTrajectory(joint_names=["theta1", "d2"], points=points))
+        partner.until((tmp_path / "begun").exists, "the trajectory")
+        for step in ("DEACTIVATE", "ACTIVATE") if toggles else ():
+            wanted = Transition(id=getattr(Transition, f"TRANSITION_{step}"))
+            assert partner.ask(ChangeState, "/feed_forward/change_state", transition=wanted).success
+        (tmp_path / "released").touch()
+        overtaken = "rejected: trajectory_in: overtaken"
+        partner.until(lambda: out or overtaken in partner.counts(), "its end")
+        assert bool(out) != toggles

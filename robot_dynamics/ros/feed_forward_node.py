@@ -77,6 +77,7 @@ class FeedForwardNode(Managed):
         self.controller = FeedForward(settings, self.warn)
         self._changes = RobotChanges(self, self._requests, self.controller, self._adopt)
         self._had_a_robot, self._remark = False, ""
+        self._activations = 0
 
         # messages that arrive at the control loop's rate
         self._reader = StateReader()
@@ -183,6 +184,7 @@ class FeedForwardNode(Managed):
 
         A robot with loops is assumed to be near its home configuration.
         """
+        self._activations += 1
         if self.controller.model is not None:
             self.controller.model.assume_home()
 
@@ -207,7 +209,7 @@ class FeedForwardNode(Managed):
         self._trajectories = TrajectoryEffort(
             self,
             filler,
-            lambda: (self.is_active, self.controller.model),
+            lambda: (self.is_active, self._activations, self.controller.model),
             tally,
             self.idle_group,
         )
