@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -688,6 +689,17 @@ def test_recorded_rates_are_judged_over_all_stretches():
     np.testing.assert_allclose(second.velocity, stream.velocity, atol=1e-6)
 
 
+@pytest.mark.parametrize(("flicker", "sliding"), [(0.003, ""), (0.008, ""), (0.003, "a")])
+def test_a_robot_whose_encoders_flicker_is_at_rest(flicker, sliding):
+    """Two counts of an encoder of 12 bits are 3 mrad; a joint that slides by 3 mm moves."""
+    stream = recording(rd.load(ARM), 10.0, 100.0, noise=0.01).streams[0]
+    counts = np.random.default_rng(0).integers(2, size=stream.position.shape)
+    still = replace(stream, position=stream.position[:1] + flicker * counts)
+    rests = flicker < 0.005 and not sliding
+    with pytest.raises(RecordingError, match="at rest") if rests else nullcontext():
+        even(Recording("log", (still,)), "abc", sliding)
+
+
 @pytest.mark.parametrize("rates", [(30.0, 12.0), (100.0, 50.0)], ids=str)
 def test_stretches_may_be_sampled_at_different_rates(rates):
     """The slow one is filtered as far as it can be."""
@@ -941,10 +953,21 @@ def test_large_errors_of_a_small_part_of_the_time_are_no_wrong_unit(usual, said)
     assert said in told
 
 
+@pytest.mark.parametrize(
+    ("fitted", "said"),
+    [(0.1, "but only 10 % in the motion that was fitted: record longer"), (0.5, "right sign")],
+)
+def test_large_errors_of_unseen_motion_alone_are_no_wrong_unit(fitted, said):
+    """Efforts in another unit, or of another robot, are not explained where they were fitted."""
+    (told,) = large(misses([0.6, 0.1], [1.0, 1.0]), fitted=np.array([fitted] * 2))
+    assert told.startswith("a: the model leaves 60 % of the torque unexplained")
+    assert said in told
+
+
 def test_a_model_that_explains_one_joint_is_no_nonsense():
     refuse_nonsense(misses([0.97, 3.0], [1.0, 1.0]))
     refuse_nonsense(misses([np.nan, np.nan], [np.nan, np.nan]))
-    with pytest.raises(RecordingError, match="leaves 100 % of them unexplained"):
+    with pytest.raises(RecordingError, match=r"leaves 100 % of them unexplained.* nothing touched"):
         refuse_nonsense(misses([0.995, 3.0], [1.0, 1.0]))
 
 

@@ -195,7 +195,7 @@ def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
         raise RecordingError(
             "the efforts do not match this robot's torques at any joint (the best model leaves "
             f"{100 * known.min():.0f} % of them unexplained): check that the recording belongs to "
-            "this description, that the joint names match (--rename), and the efforts' unit and "
-            "sign (--effort-scale)",
+            "this description, that the joint names match (--rename), the efforts' unit and sign "
+            "(--effort-scale), and that nothing touched the robot",
             name="recording",
         )

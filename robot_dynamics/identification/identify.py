@@ -236,7 +236,7 @@ def _identified(run: _Run[F, I]) -> I:
         *run.passes.left_out(),
         *told.values(),
         *more.undetermined,
-        *large(outcome.errors, [*explained, *told], outcome.usual),
+        *large(outcome.errors, [*explained, *told], outcome.usual, outcome.fitted.relative),
     ]
     if kept == "nothing":
         suspect += lost(outcome.errors, [each.joint for each in sure])

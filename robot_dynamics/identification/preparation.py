@@ -49,6 +49,8 @@ LONGEST_REST = 0.3
 do"""
 MOST_RESTING = 2400
 """Largest number of samples of a stretch's rests that are kept"""
+STILL, STILL_SLIDING = 5e-3, 1e-3
+"""rad, m: ranges of positions below which joints do not move: encoders flicker by counts"""
 SLOW, SLOWEST = 5.0, 2.0
 """Hz: sampling rates below which the unit of time is questioned, and below which the motion does
 not show"""
@@ -211,7 +213,7 @@ def even(
         raise _unusable(source, words, notes)
     if rate < SLOW:
         notes.append(f"{every}: are the times in seconds?")
-    _check_motion(pieces, source, notes)
+    _check_motion(pieces, turns, source, notes)
     start = pieces[0].time[0]
     pieces, delay = with_rates(pieces, notes, late)
     pieces = [replace(each, time=each.time - start) for each in pieces]
@@ -297,13 +299,15 @@ def _interpolated(time: Floats, values: Floats, at: Floats) -> Floats:
     return found
 
 
-def _check_motion(pieces: Sequence[Stream], source: str, notes: Sequence[str]) -> None:
+def _check_motion(
+    pieces: Sequence[Stream], turns: Sequence[bool], source: str, notes: Sequence[str]
+) -> None:
     time = sum(each.duration for each in pieces)
     if time < 2 * SHORTEST:
         words = f"too short: {time:.3g} s, expected at least {2 * SHORTEST:g} s"
         raise _unusable(source, words, notes)
     ranges = np.ptp(np.concatenate([each.position for each in pieces]), axis=0)
-    if ranges.max() < 1e-3:
+    if (ranges < np.where(turns, STILL, STILL_SLIDING)).all():
         words = f"the robot is at rest: no joint moves by more than {ranges.max():.2g}"
         raise _unusable(source, words, notes)
 

@@ -45,7 +45,8 @@ LITTLE = 0.5
 AT_TIMES = 1 / 3
 """Ratio of the usual error, from the median, to the RMS error, below which the latter is that of a
 small part of the time. It is 1 for normal errors, and 0.65 for Student's with three degrees of
-freedom"""
+freedom. Likewise of the error on fitted to that on held-out motion, below which the fit knows too
+little motion"""
 
 
 @dataclass(frozen=True)
@@ -339,7 +340,10 @@ def undetermined(excited: Excitation, joints: Sequence[str], moved: Floats) -> I
 
 
 def large(
-    unseen: Errors, explained: Sequence[str] = (), usual: Floats | None = None
+    unseen: Errors,
+    explained: Sequence[str] = (),
+    usual: Floats | None = None,
+    fitted: Floats | None = None,
 ) -> Iterator[str]:
     """A line for each joint with a large error on held-out motion, and one for those that stood
     still in it.
@@ -348,11 +352,12 @@ def large(
         unseen: the errors.
         explained: joints whose large errors are already explained by another warning.
         usual: (n,), N·m or N, the usual errors on held-out motion; None: unknown.
+        fitted: (n,), the relative errors on the motion used for the fit; None: unknown.
     """
     joints = unseen.joints
     still = [joint for joint, stood in zip(joints, unseen.still, strict=True) if stood]
     most = None if usual is None else over(usual, unseen.torque)
-    yield from unexplained(joints, unseen.relative, [*explained, *still], most)
+    yield from unexplained(joints, unseen.relative, [*explained, *still], most, fitted)
     if still:
         one = len(still) == 1
         yield (
@@ -367,6 +372,7 @@ def unexplained(
     errors: Floats,
     explained: Sequence[str] = (),
     usual: Floats | None = None,
+    fitted: Floats | None = None,
 ) -> Iterator[str]:
     """A line for each joint whose torque the model hardly explains.
 
@@ -375,9 +381,11 @@ def unexplained(
         errors: (n,) the relative torque errors.
         explained: joints whose large errors are already explained by another warning.
         usual: (n,) the usual relative errors; None: unknown.
+        fitted: (n,) the relative errors on the motion used for the fit; None: unknown.
     """
     usual = errors if usual is None else usual
-    for joint, error, most in zip(joints, errors, usual, strict=True):
+    fitted = errors if fitted is None else fitted
+    for joint, error, most, known in zip(joints, errors, usual, fitted, strict=True):
         if not error > LITTLE or joint in explained:
             continue
         if most < AT_TIMES * error:  # a wrong unit or description would show all the time
@@ -385,6 +393,13 @@ def unexplained(
                 f"{joint}: the model leaves {100 * error:.0f} % of the torque unexplained, but "
                 f"usually only {100 * most:.2g} %: was the robot touched or loaded at times? If "
                 "not, check its efforts (--effort-scale) and the description"
+            )
+        elif known < AT_TIMES * error:  # and so would these
+            yield (
+                f"{joint}: the model leaves {100 * error:.0f} % of the torque unexplained, but "
+                f"only {100 * known:.2g} % in the motion that was fitted: record longer and more "
+                "varied motion. If that does not help, check its efforts (--effort-scale) and the "
+                "description"
             )
         else:
             yield (
