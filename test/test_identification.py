@@ -1114,6 +1114,7 @@ def spoiled(truth, **fields):
     [
         ({"effort": lambda s: np.full_like(s.effort, np.nan)}, "no efforts"),
         ({"effort": lambda s: np.zeros_like(s.effort)}, "no efforts"),
+        ({"effort": lambda s: np.full_like(s.effort, 1.5)}, "no efforts: .* constant"),
         ({"position": lambda s: 0 * s.position, "velocity": lambda s: 0 * s.velocity}, "at rest"),
         ({"names": lambda s: ("x", "y", "z")}, "of a different robot: its joints are x"),
         ({"position": lambda s: np.full_like(s.position, np.nan)}, "no position of a"),

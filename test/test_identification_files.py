@@ -157,6 +157,7 @@ def test_numbers_are_the_same_with_and_without_msgspec(tmp_path, monkeypatch, en
         ("t,a/position\n0.5,2\n0.6,3\n", [0.5, 0.6]),
         ("Stamp [ms],a/position\n500,2\n600,3\n", [0.5, 0.6]),
         ("t,a/position,time\n0.1,2,0.5\n0.2,3,0.6\n", [0.5, 0.6]),
+        ("mode,time,a/position,at\nslow,0.5,2,10:31\nfast,0.6,3,10:32\n", [0.5, 0.6]),
     ],
 )
 def test_tables_as_loggers_write_them(tmp_path, text, time):
@@ -202,6 +203,7 @@ def test_units_in_the_names_of_columns_are_converted(tmp_path):
         ("time,a/position\n", "no rows"),
         ("time,a/position,x/a/position\n1,2,3", "two columns"),
         ("time,a/position\n1,2\n1,2,3", "row 3: 3 cells"),
+        ("time,a/position\n0,5,2,25", "row 2: 4 cells .*decimal commas, separate .*semicolons"),
         ("time,a/position\n1\n2", "row 2: 1 cells"),
         ("time;a/position\n1,2\n1,3", "row 2: 1 cells"),
         ("time,a/position\n1,2\n# 1,2", "row 3: time: found '# 1'"),

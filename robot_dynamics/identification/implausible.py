@@ -54,24 +54,26 @@ def without_absurd(recording: Recording, notes: list[str]) -> Recording:
 
 
 def with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
-    """The stream without the efforts of joints at which all are missing or 0 (less than `NOTHING`
-    of the largest joint's), and the other joints."""
+    """The stream without the efforts of joints at which all are missing, one constant, or 0 (less
+    than `NOTHING` of the largest joint's), and the other joints."""
     for j, name in enumerate(stream.names):
         if not np.isfinite(stream.position[:, j]).any():
             raise RecordingError(f"{source}: no position of {name} is a number", name=source)
     efforts = stream.effort.copy()
     silent = []
-    sizes = [np.abs(column[np.isfinite(column)]) for column in efforts.T]
+    given = [column[np.isfinite(column)] for column in efforts.T]
+    sizes = [np.abs(each) for each in given]
     # a quantile, so that one absurd value does not make all others look like nothing
     largest = max((float(np.quantile(each, 0.9)) for each in sizes if len(each)), default=0.0)
     for j, name in enumerate(stream.names):
-        if not len(sizes[j]) or sizes[j].max() <= NOTHING * largest:
+        constant = len(given[j]) > 1 and not np.ptp(given[j])
+        if constant or not len(given[j]) or sizes[j].max() <= NOTHING * largest:
             silent.append(name)
             efforts[:, j] = np.nan
     if len(silent) == len(stream.names):
         raise RecordingError(
-            f"{source}: no efforts: all are missing or 0; record them (the field `effort` of "
-            "sensor_msgs/JointState)",
+            f"{source}: no efforts: all are missing, 0 or constant; record them (the field "
+            "`effort` of sensor_msgs/JointState)",
             name=source,
         )
     if silent:

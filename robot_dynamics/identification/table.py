@@ -87,7 +87,8 @@ def read(path: Path) -> Recording:
                 ]
                 if len(rows) > 1 and len(rows[-1]) < len(header) == len(rows[-2]):
                     rows.pop()  # incomplete: the writer was stopped
-                values = _numbers(rows, header, path, "," if delimiter != "," else ".")
+                used = [time[0], *(k for k, _ in columns.values())]
+                values = _numbers(rows, header, used, path, "," if delimiter != "," else ".")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"{path.name}: not readable as CSV: {error}", name=str(path)) from None
     stamps = values[:, time[0]] * time[1]
@@ -287,24 +288,30 @@ def _json_numbers(file: TextIO, width: int) -> np.ndarray | None:
     return values.reshape(-1, width) if len(values) else None
 
 
-def _numbers(rows: list[list[str]], header: list[str], path: Path, point: str) -> np.ndarray:
+def _numbers(
+    rows: list[list[str]], header: list[str], used: list[int], path: Path, point: str
+) -> np.ndarray:
+    """The numbers in the columns that are used; NaN in the others, which may contain words."""
     if not rows:
         raise RecordingError(f"{path.name}: a header but no rows", name=str(path))
     source, width = path.name, len(header)
     for number, row in enumerate(rows, start=2):
         if len(row) != width:
+            hint = ""
+            if point == "." and len(row) > width:
+                hint = "; if numbers have decimal commas, separate them by semicolons or tabs"
             raise RecordingError(
-                f"{source}: row {number}: {len(row)} cells where the header has {width}",
+                f"{source}: row {number}: {len(row)} cells where the header has {width}{hint}",
                 name=source,
             )
-    values = np.empty((len(rows), width))
+    values = np.full((len(rows), width), np.nan)
     for k, row in enumerate(rows):
-        for j, cell in enumerate(row):
+        for j in used:
             try:
-                values[k, j] = float(cell.strip().replace(point, ".") or "nan")
+                values[k, j] = float(row[j].strip().replace(point, ".") or "nan")
             except ValueError:
                 raise RecordingError(
-                    f"{source}: row {k + 2}: {header[j]}: found {cell[:40]!r}, expected a number",
+                    f"{source}: row {k + 2}: {header[j]}: found {row[j][:40]!r}, expected a number",
                     name=source,
                 ) from None
     return values
