@@ -872,6 +872,27 @@ def test_positions_within_a_turn_are_joined(shift):
     np.testing.assert_array_equal(stream.position, wrapped)
 
 
+@pytest.mark.parametrize("span", [25.0, 8 * np.pi, 191.0])
+def test_positions_within_a_range_of_several_turns_are_joined(span):
+    """As drives publish them that code positions in 16 bits."""
+    position = 0.8 * span * SINE
+    wrapped = (position + span / 2) % span - span / 2
+    stream, notes = glitched(wrapped, {})
+    np.testing.assert_allclose(stream.position[:, 0], position, atol=1e-3 * span)
+    expected = f"multiples of {span:.4g} rad, their range, were added to the positions of a"
+    assert notes == [expected]
+    stream, notes = glitched(wrapped, {80: -0.45 * span})
+    assert notes[0] == expected
+    assert "such as a at 0.800 s" in notes[1]
+    stream, notes = glitched(wrapped, {}, turns=[False])
+    np.testing.assert_array_equal(stream.position[:, 0], wrapped)
+    # a jump from and to somewhere within the range is none of a range
+    stepped = 5 * SINE + np.where(np.arange(200) < 100, 0.0, 8.0)
+    stream, notes = glitched(stepped, {})
+    np.testing.assert_array_equal(stream.position[:, 0], stepped)
+    assert not notes
+
+
 def test_degrees_are_not_taken_for_turns():
     degrees = np.rad2deg(2 * np.sin(2 * np.pi * T))[::5]
     notes: list[str] = []

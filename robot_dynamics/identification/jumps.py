@@ -30,8 +30,9 @@ TRIED = 8
 
 
 def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) -> Stream:
-    """Unwrap positions that are published within one turn, and leave out the messages between a
-    position's jump and its return: a glitch of an encoder, or a lost value.
+    """Unwrap positions that are published within one turn or within a range of several, and leave
+    out the messages between a position's jump and its return: a glitch of an encoder, or a lost
+    value.
 
     Args:
         stream: messages in order.
@@ -39,7 +40,8 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
         notes: findings are appended to it.
     """
     position = stream.position.copy()
-    wrapped, glitches = [], np.zeros(len(position), dtype=bool)
+    glitches = np.zeros(len(position), dtype=bool)
+    wrapped: dict[str, list[str]] = {}
     example = ""
     for j, name in enumerate(stream.names):
         steps = np.diff(position[:, j])
@@ -48,23 +50,40 @@ def without_jumps(stream: Stream, turns: NDArray[np.bool_], notes: list[str]) ->
         if min(each.max(initial=0.0) for each in off) <= LEAST:
             continue
         usual, most = _usual(steps)
-        whole = turns[j] * TURN * np.sign(steps - usual)
-        # subtracting a whole turn must make a step usual again
-        whole[(np.abs(steps - usual) <= most) | (np.abs(steps - usual - whole) > most)] = 0.0
-        if whole.any():
-            wrapped.append(name)
-            position[1:, j] -= np.cumsum(whole)
+        for period in (TURN, _range(position[:, j], steps, usual, most)) if turns[j] else ():
+            whole = period * np.sign(steps - usual)
+            # subtracting it must make a step usual again
+            whole[(np.abs(steps - usual) <= most) | (np.abs(steps - usual - whole) > most)] = 0.0
+            if whole.any():
+                wrapped.setdefault(f"{period:.4g} rad" if period != TURN else "", []).append(name)
+                position[1:, j] -= np.cumsum(whole)
+                break
         for begin, end in _glitches(stream.time, position[:, j], usual, most):
             glitches[begin:end] = True
             example = example or f"{name} at {stream.time[begin]:.3f} s"
-    if wrapped:
-        notes.append(f"whole turns were added to the positions of {', '.join(wrapped)}")
+    for span, names in wrapped.items():
+        what = f"multiples of {span}, their range," if span else "whole turns"
+        notes.append(f"{what} were added to the positions of {', '.join(names)}")
     if glitches.any():
         notes.append(
             f"left out: {counted(glitches.sum(), 'message')} in which a position jumps and "
             f"returns, such as {example}"
         )
     return replace(stream, position=position).rows(~glitches)
+
+
+def _range(position: Floats, steps: Floats, usual: Floats, most: Floats) -> float:
+    """rad: the range of more than a turn within which an encoder publishes its positions (k,), or
+    0 if it does not show: motion that passes one end goes on from the other, and does not return at
+    once, as a glitch does."""
+    off = steps - usual
+    pairs = np.sort([position[:-1], position[1:]], axis=0)
+    ends = (pairs[0] <= position.min() + most) & (pairs[1] >= position.max() - most)
+    jumps = np.where(np.abs(off) > most, np.sign(off), 0.0)
+    alone = np.convolve(jumps, np.ones(2 * NEARBY + 1), "same") == jumps
+    passing = ends & alone & (off * usual < 0) & (np.abs(off) > np.maximum(most, TURN))
+    beside = np.convolve(steps, (0.5, 0.0, 0.5), "same")
+    return float(np.median(np.abs(steps - beside)[passing])) if passing.any() else 0.0
 
 
 def _usual(steps: Floats) -> tuple[Floats, Floats]:
