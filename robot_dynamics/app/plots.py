@@ -259,7 +259,8 @@ def _legend(drawing: Any, tracks: Sequence[Track]) -> None:
     label = f"desired position; feed-forward part of “{tracks[-1].label}”"
     columns = 5 if sum(len(track.label) for track in tracks) < 60 else 3
     handles.append(Line2D([], [], color=BLACK, lw=1.2, ls=(0, (1, 1.5)), label=label))
-    _legend_below(drawing, handles, [each.get_label() for each in handles], ncols=columns)
+    labels = [str(each.get_label()) for each in handles]
+    _legend_below(drawing, handles, labels, ncols=columns)
 
 
 def _legend_below(drawing: Any, handles: Any, labels: Sequence[str], **options: Any) -> None:
