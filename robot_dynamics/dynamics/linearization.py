@@ -109,7 +109,7 @@ def linearized(
     units = [joint.unit for joint in joints]
     efforts = tuple(dynamics.mechanism.joint(name).effort_unit for name in motors)
     # copies, which share no memory with the arguments
-    state = (np.broadcast_to(x, (*shape, x.shape[-1])).copy() for x in (q, qd, qdd, tau))
+    state = (np.broadcast_to(x, (*shape, np.shape(x)[-1])).copy() for x in (q, qd, qdd, tau))
     return Linearization(
         A,
         inputs,

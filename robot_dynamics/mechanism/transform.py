@@ -236,7 +236,8 @@ def friction_at_joints(mechanism: Mechanism) -> Mechanism:
     """The same robot with the friction of each rotor and armature that turns with one joint moved
     to the joint.
 
-    This is exact, except for a joint with several Stribeck terms, which get one common rate.
+    This is exact, except for a joint whose laws differ in the rate of their Stribeck terms, in
+    presliding or in smoothing, which are then those of one of them (see `Friction.__add__`).
     """
     added: dict[str, list[Friction]] = {}
 

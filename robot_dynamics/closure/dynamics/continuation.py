@@ -95,7 +95,7 @@ class Continuation:
     @property
     def last(self) -> Floats:
         """The configuration q_r (n_r,) closed last, by any thread."""
-        return self._configuration(self._latest).copy()
+        return np.array(self._configuration(self._latest))
 
     def restart(self, start: KinematicState) -> None:
         """Let every thread continue from a closed configuration."""
