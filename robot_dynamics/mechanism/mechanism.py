@@ -449,7 +449,7 @@ class Mechanism(ReadOnly):
 def check_usable(mechanism: Mechanism) -> None:
     """Check that gravity, bodies, frames and friction are finite (limits alone may be infinite),
     that all shafts and coupled joints follow independent joints, that all links named exist, and
-    that no two links or joints have one name.
+    that no two links or moving joints have one name.
 
     Raises:
         InputError: a number that is not finite, a gravity that has not three, or another name.
@@ -457,12 +457,12 @@ def check_usable(mechanism: Mechanism) -> None:
     _all_finite("", mechanism)
     finite("gravity", mechanism.gravity, 3)
     joints, links = mechanism.joint_names, [mechanism.base]
-    taken: set[str] = set()
+    names = [mechanism.base, *(link.name for link in mechanism.links)]
+    for what, each in (("link", names), ("joint", mechanism.tree_names)):
+        if len(set(each)) < len(each):
+            name = next(name for name in each if each.count(name) > 1)
+            raise wrong(InputError, what, name, "a name that no other one has")
     for link in mechanism.links:
-        for what, name, others in (("link", link.name, links), ("joint", link.joint.name, taken)):
-            if name in others:
-                raise wrong(InputError, what, name, "a name that no other one has")
-        taken.add(link.joint.name)
         _named(f"{link.name}: parent link", link.parent, links)
         links.append(link.name)
         for master, _ in link.joint.coupling.ratios if link.joint.coupling else ():
