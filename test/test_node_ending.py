@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
 from robot_dynamics.codegen.compiler import CompileError, find
+from robot_dynamics.ros.watchdog import Watchdog
 
 G = 9.81
 ROUNDING = 1e-12
@@ -322,6 +324,9 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume(tmp_p
         set_in_motion(partner)
         from geometry_msgs.msg import InertiaStamped
 
+        for _ in range(20):  # no command is left that would begin after the hang
+            partner.state(JOINTS)
+            partner.spin()
         message = InertiaStamped()
         message.header.frame_id = where
         partner.payload_out.publish(message)
@@ -345,6 +350,23 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume(tmp_p
         )
         assert all(is_close(each, REST) for each in partner.commands)
         set_in_motion(partner)
+
+
+def test_a_loop_that_goes_on_while_the_watchdog_acts_waits_and_knows_of_it():
+    began, done = threading.Event(), []
+
+    def act() -> bool:
+        began.set()
+        time.sleep(0.3)
+        done.append(True)
+        return True
+
+    watchdog = Watchdog(lambda: 0.01, act)
+    assert began.wait(PATIENCE)
+    assert watchdog.reset()
+    assert done
+    assert not watchdog.reset()
+    watchdog.close()
 
 
 def test_after_a_hang_in_which_nothing_moved_nothing_is_over(tmp_path):

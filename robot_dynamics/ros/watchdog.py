@@ -26,6 +26,7 @@ class Watchdog:
         self._timeout, self._on_timeout = timeout, on_timeout
         self._last_reset = time.monotonic()
         self._timed_out = False
+        self._lock = threading.Lock()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
         self._thread.start()
@@ -37,7 +38,9 @@ class Watchdog:
             whether `on_timeout` had anything to do since the last reset.
         """
         self._last_reset = time.monotonic()
-        timed_out, self._timed_out = self._timed_out, False
+        # `on_timeout` that has begun is waited for: what it does must not follow what the loop does
+        with self._lock:
+            timed_out, self._timed_out = self._timed_out, False
         return timed_out
 
     def close(self) -> None:
@@ -52,4 +55,5 @@ class Watchdog:
             hangs = 0 < timeout < time.monotonic() - self._last_reset
             late = late + 1 if hangs else 0
             if late == IN_A_ROW:
-                self._timed_out = self._on_timeout()
+                with self._lock:
+                    self._timed_out = self._on_timeout()
