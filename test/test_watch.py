@@ -17,6 +17,7 @@ from robot_dynamics.identification import Recording
 from robot_dynamics.identification.watch import BLOCKS, Watch
 from robot_dynamics.mechanism import Friction, Inertial
 from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
+from robot_dynamics.mechanism.transform import with_parts
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 
@@ -168,6 +169,30 @@ def test_a_joint_without_efforts_does_not_hide_the_others(value):
     assert min(each.inside for each in last.torques.values()) > 0.9
     mass = last.numbers[f"{LINK}.mass"]
     assert abs(mass.value - mass.in_force) < 4 * mass.deviation < 0.1
+
+
+def test_joints_without_efforts_prove_nothing():
+    """Nothing has changed, and the error of an effort that is not there is 0."""
+    watch = Watch(ARM, LINK)
+    for seed in range(BLOCKS + 2):
+        block = noisy(ARM, seed)
+        (stream,) = block.streams
+        effort = np.where(np.arange(6) > 3, np.nan, stream.effort)
+        last = watch.add(replace(block, streams=(replace(stream, effort=effort),)))
+    assert "of the current model's, expected at most" in last.why_not
+
+
+def test_less_coulomb_friction_does_not_leave_a_stribeck_effect_that_drives():
+    law = Friction(2.0, 5.0, stribeck_torque=-5.0, stribeck_rate=0.02)
+    in_force = with_parts(ARM, {}, dict.fromkeys(ARM.joint_names, law))
+    robot = with_parts(working({f"{LINK}.mass": 2.0}), {}, dict.fromkeys(ARM.joint_names, law))
+    robot = with_parts(robot, {}, {ARM.joint_names[3]: Friction(2.0, 2.0)})
+    watch = Watch(in_force, LINK)
+    for block in blocks(robot, BLOCKS + 1, seed=7):
+        last = watch.add(block)
+    name = ARM.joint_names[3]
+    assert last.numbers[f"{name}.coulomb"].value < 4.0
+    assert not [*watch.adopted().joint(name).friction.faults()]
 
 
 def test_motion_near_rest_tells_little_about_friction():

@@ -145,11 +145,13 @@ class Watch:
         self._reference = reference(described, 0.01 * total if total > 0 else 1.0, 0.1)
         self._x0 = np.concatenate([described, np.zeros(OWN * n)])
         laws = [mechanism.joint(joint).friction for joint in self._unknowns.joints]
+        # by how much each may be less before friction drives its joint
         self._friction = np.array(
             [
-                [float(law.viscous), min(float(law.coulomb), float(law.coulomb_backwards))]
+                [law.viscous, min(law.coulomb, law.coulomb_backwards) + min(law.stribeck_torque, 0)]
                 for law in laws
-            ]
+            ],
+            dtype=float,
         )
         self._x: Floats | None = None
         self._root = np.zeros((self._size, self._size))
@@ -247,7 +249,7 @@ class Watch:
         noise, variance = self._noise(A, tau, good)
         self._add(A, tau, good, variance, forget)
         missed = _mean_square(tau - A @ self._fitted()[0], good)
-        if (missed / noise).mean() > CHANGED**2:
+        if (missed / noise)[good.any(axis=0)].mean() > CHANGED**2:
             self._forget()
             self._add(A, tau, good, variance, forget)
 
@@ -320,7 +322,8 @@ class Watch:
         if self._blocks < BLOCKS:
             return f"evaluated on {self._blocks} of {BLOCKS} blocks"
         before, after = self._judged
-        share = float(np.sqrt((after / np.maximum(before, 1e-300)).mean()))
+        told = before > 0  # the error of a joint without efforts is 0
+        share = float(np.sqrt((after[told] / before[told]).mean())) if told.any() else 1.0
         if share > BETTER:
             return f"its error is {share:.2f} of the current model's, expected at most {BETTER:g}"
         for joint, one, other in zip(self.joints, before, after, strict=True):
