@@ -1216,6 +1216,11 @@ def test_a_few_repeated_stamps_are_no_coarse_clock():
     assert "left out: 1 message with a repeated stamp" in notes[0]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_few_messages_of_one_state_are_no_stretch():
+    assert even_stretches(stream_of(np.arange(5) / 1000, np.ones(5), np.ones((5, 1))), []) == []
+
+
 def test_only_states_that_a_clock_ticked_over_are_spread():
     _, stream = _ticking(lost=0.0)
     once = stream.rows(np.r_[True, np.diff(stream.time) > 0])

@@ -16,6 +16,7 @@ from robot_dynamics.app.identification_report import write
 from robot_dynamics.errors import RecordingError
 from robot_dynamics.identification import Recording, identify, preparation, reduction
 from robot_dynamics.identification.cutoff import choose
+from robot_dynamics.identification.delays import effort_delay
 from robot_dynamics.identification.fleet import located
 from robot_dynamics.identification.low_pass import filtered
 from robot_dynamics.identification.per_recording import Work, key_of
@@ -298,6 +299,44 @@ def test_an_excerpt_is_spread_over_the_whole_time(arm):
     assert [*map(len, first.pieces)] == [2500]
     assert [*map(len, part.first(0.5).pieces)] == [1000, 1000, 500]
     assert len(part.first(0.4).pieces) == 2
+
+
+def test_of_a_short_stretch_no_part_is_too_short_to_be_filtered(arm, monkeypatch):
+    """As between two gaps: a part of it may have one sample, or none."""
+    raw = even(recording(arm, 60.0, 100.0, seed=2), arm.joint_names)
+    (whole,) = raw.pieces
+    raw = replace(
+        raw, pieces=tuple(whole.rows(slice(*x)) for x in ((3000,), (3010, 3015), (3020, 6000)))
+    )
+    monkeypatch.setattr(preparation, "MOST", 1000)
+    monkeypatch.setattr(preparation, "LONGEST", 1.0)
+    unknowns = Unknowns.of(arm, None)
+    assert effort_delay(unknowns, raw.first(0.75)) == 0
+    few = [(name, raw.excerpt(1 / 2)) for name in "ab"]
+    assert SharedFilter.of(unknowns, few).choice.candidates.size
+    total = sum(map(len, raw.pieces))
+    for part in (raw.first(3001 / total), raw.with_efforts_moved(4), raw.with_efforts_moved(-4)):
+        assert part.filtered(None).stretches
+        assert min(map(len, part.pieces)) > 3
+
+
+def test_a_stretch_at_another_rate_has_the_same_delay(arm):
+    """In time, not in samples."""
+
+    def late(rate: float, begin: float) -> Even:
+        raw = even(recording(arm, 30.0, rate, seed=2), arm.joint_names)
+        (piece,) = raw.pieces
+        k = round(0.05 * rate)
+        told = replace(piece.rows(slice(k, None)), effort=piece.effort[:-k])
+        return replace(raw, pieces=(replace(told, time=told.time + begin),))
+
+    raw, slow = late(500.0, 0.0), late(20.0, 40.0)
+    raw = replace(raw, pieces=(*raw.pieces, *slow.pieces))
+    delay = effort_delay(Unknowns.of(arm, None), raw)
+    assert delay == 25
+    before, after = (x.pieces[1] for x in (raw, raw.with_efforts_moved(delay)))
+    np.testing.assert_array_equal(after.position, before.position[:-1])
+    np.testing.assert_array_equal(after.effort, before.effort[1:])
 
 
 def test_an_excerpt_of_fast_samples_lasts_as_long():

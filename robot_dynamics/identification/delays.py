@@ -83,6 +83,8 @@ def effort_delay(unknowns: Unknowns, raw: Even) -> int:
     if WHOLE * raw.rate <= FIRST or not most:
         return 0
     raw = raw.excerpt(SHARE)
+    if not raw.pieces:
+        return 0
     moving = np.ptp(np.concatenate([each.position for each in raw.pieces]), axis=0) >= HARDLY
     total = math.ceil(min(THINNING * FIRST / raw.rate, 1.0) * sum(map(len, raw.pieces)))
     stretches, smooth = [], []
@@ -92,7 +94,8 @@ def effort_delay(unknowns: Unknowns, raw: Even) -> int:
             # the transients that were left out at both ends are longer than any delay
             some = thinned(len(one), SAMPLES, total)
             stretches.append(one.rows(some))
-            smooth.append((one.smoothing(np.nan_to_num(each.effort)), one.place[some]))
+            tau = one.smoothing(np.nan_to_num(each.effort))
+            smooth.append((tau, one.place[some], raw.pace(each)))
     if not stretches:
         return 0
     samples = joined(stretches)
@@ -108,7 +111,10 @@ def effort_delay(unknowns: Unknowns, raw: Even) -> int:
     def missed(delays: NDArray[np.intp]) -> Floats:
         """(delays, parts): mean logarithms of the errors of the joints that move."""
         efforts = np.concatenate(
-            [np.stack([tau[k + d] for d in delays], axis=2) for tau, k in smooth]
+            [
+                np.stack([tau[k + round(pace * d)] for d in delays.tolist()], axis=2)
+                for tau, k, pace in smooth
+            ]
         )
         fits = Fits(unknowns, samples.rows(usable), measured, efforts[usable], every)
         n = len(measured)

@@ -49,6 +49,8 @@ LONGEST_REST = 0.3
 do"""
 MOST_RESTING = 2400
 """Largest number of samples of a stretch's rests that are kept"""
+FEWEST = 4
+"""Smallest number of samples of a stretch; with fewer it has no period, or nothing to filter"""
 STILL, STILL_SLIDING = 5e-3, 1e-3
 """rad, m: ranges of positions below which joints do not move: encoders flicker by counts"""
 SLOW, SLOWEST = 5.0, 2.0
@@ -70,12 +72,17 @@ class Even:
     measured: tuple[str, ...]
     """The joints with efforts"""
     pieces: tuple[Stream, ...]
-    """The stretches without a gap, with time in s since the first stamp"""
+    """The stretches without a gap, with time in s since the first stamp; those of fewer than
+    `FEWEST` samples are left out"""
     rate: float
     """Hz"""
     notes: tuple[str, ...]
     delay: float = 0.0
     """s: how late recorded rates that do not match the positions come after them"""
+
+    def __post_init__(self) -> None:
+        whole = tuple(each for each in self.pieces if len(each) >= FEWEST)
+        object.__setattr__(self, "pieces", whole)
 
     def first(self, share: float) -> Even:
         """The first part of the samples.
@@ -121,23 +128,27 @@ class Even:
         left = [k - 2 * spoiled for k in counts if k > 3 * spoiled]
         return sum(k for k in left if k >= shortest) / max(sum(counts), 1)
 
+    def pace(self, piece: Stream) -> float:
+        """A stretch's own sampling rate over that of the recording."""
+        return (len(piece) - 1) / (piece.duration * self.rate)
+
     def with_efforts_moved(self, delay: int) -> Even:
         """With the efforts that belong to the positions.
 
         Args:
-            delay: by how many samples they come after these; negative: before.
+            delay: by how many samples, at the recording's rate, they come after these; negative:
+                before.
         """
         if not delay:
             return self
-        late, early = max(delay, 0), max(-delay, 0)
-        pieces = [
-            replace(
-                each.rows(slice(early, len(each) - late)),
-                effort=each.effort[late : len(each) - early],
-            )
-            for each in self.pieces
-            if len(each) > abs(delay)
-        ]
+        pieces = []
+        for each in self.pieces:
+            own = round(self.pace(each) * delay)
+            late, early = max(own, 0), max(-own, 0)
+            if len(each) > abs(own):
+                effort = each.effort[late : len(each) - early]
+                moved = each.rows(slice(early, len(each) - late))
+                pieces.append(replace(moved, effort=effort))
         where = "after" if delay > 0 else "before"
         note = (
             f"efforts come {1000 * abs(delay) / self.rate:.0f} ms {where} the positions, which "

@@ -73,7 +73,7 @@ def even_stretches(
         in_order = _in_order(piece, notes)
         if len(in_order) > 3:
             smooth = without_jumps(_without_held(in_order, notes), turning, notes)
-            pieces += _between_gaps(smooth, notes)
+            pieces += _between_gaps(smooth, notes) if len(smooth) > 3 else []
     found = [_evened(piece) for piece in pieces if len(piece) > 3]
     if off := [jitter for _, jitter, longer in found if jitter > 0 and not longer]:
         where = f" in {len(off)} stretches" if len(off) > 1 else ""
