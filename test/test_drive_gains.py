@@ -233,6 +233,10 @@ def test_efforts_of_motors_are_those_of_joints_by_their_rows():
     expected = effort.copy()
     expected[:, 4] -= 0.5 * effort[:, 5]
     np.testing.assert_array_equal(moved.effort, expected)
+    # the sixth motor's drive measures nothing
+    silent = replace(stream, effort=np.where(np.arange(6) == 5, 0.0, stream.effort))
+    (moved,) = at_joints(replace(log, streams=(silent,)), robot).streams
+    assert np.isnan(moved.effort).all(axis=0).tolist() == 4 * [False] + 2 * [True]
     alone = replace(log, streams=(stream.of(["j6", "j5"]), stream.of(["j1"])))
     np.testing.assert_array_equal(
         at_joints(alone, robot).streams[0].effort, (stream.effort @ rows)[:, [5, 4]]
@@ -372,8 +376,10 @@ def test_the_command_finds_gains_and_identifies_with_them(tmp_path, capsys):
     load = f"{LINK}:6,0.08,-0.05,0.12,0.03,0.04,0.02"
     assert main([*command, *gains, load, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
+    by_default = drive_gains(tmp_path / "arm.urdf", *paths, LINK, LOAD)
     for name, gain in zip(ARM.joint_names, GAINS, strict=True):
         each = told["drive_gains"][name]
+        assert each["gain"] == pytest.approx(by_default.gains[name], rel=1e-9)
         assert abs(each["gain"] - gain) < 4 * each["standard_deviation"]
     assert max(told["errors"]["held_out"]["identified"]) < 0.2
     for wrong in (LINK, f"{LINK}:6,0", f"{LINK}:x,0,0,0", f"{LINK}:-1,0,0,0"):

@@ -53,6 +53,12 @@ def without_absurd(recording: Recording, notes: list[str]) -> Recording:
     return replace(recording, streams=tuple(streams))
 
 
+def is_constant(values: Floats) -> bool:
+    """Whether all of several values (k,), apart from NaN, are the same."""
+    given = values[np.isfinite(values)]
+    return bool(len(given) > 1 and not np.ptp(given))
+
+
 def with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
     """The stream without the efforts of joints at which all are missing, one constant, or 0 (less
     than `NOTHING` of the largest joint's), and the other joints."""
@@ -66,8 +72,7 @@ def with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream,
     # a quantile, so that one absurd value does not make all others look like nothing
     largest = max((float(np.quantile(each, 0.9)) for each in sizes if len(each)), default=0.0)
     for j, name in enumerate(stream.names):
-        constant = len(given[j]) > 1 and not np.ptp(given[j])
-        if constant or not len(given[j]) or sizes[j].max() <= NOTHING * largest:
+        if is_constant(given[j]) or not len(given[j]) or sizes[j].max() <= NOTHING * largest:
             silent.append(name)
             efforts[:, j] = np.nan
     if len(silent) == len(stream.names):

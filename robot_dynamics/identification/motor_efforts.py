@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import InputError, RecordingError, listed
 from ..mechanism import Mechanism, Rotor
+from .implausible import is_constant
 from .recording import Floats, Recording
 
 SINGULAR = 1e-9
@@ -94,6 +95,9 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
     for stream in recording.streams:
         place = {name: k for k, name in enumerate(stream.names)}
         effort = stream.effort.copy()
+        # a drive that measures nothing reports a constant, and the sum is not known, either
+        effort[:, [is_constant(each) for each in effort.T]] = np.nan
+        given = effort.copy()
         for i, joint in enumerate(joints):
             turning = [joints[j] for j in np.flatnonzero(rows[:, i])]
             if joint not in place or turning == [joint]:
@@ -108,7 +112,7 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
                 )
             # τ_i = Σ_j N_ji v_j
             effort[:, place[joint]] = sum(
-                rows[joints.index(name), i] * stream.effort[:, place[name]] for name in turning
+                rows[joints.index(name), i] * given[:, place[name]] for name in turning
             )
         streams.append(replace(stream, effort=effort))
     return replace(recording, streams=tuple(streams))

@@ -117,7 +117,9 @@ def command(
         if scales := reading.pop("effort_scale"):
             raise wrong(InputError, "--effort-scale", listed(scales), "none with --drive-gains")
         link, body = _load(load, drive_gains)
-        gains = found_gains(file, recording, drive_gains, link, body, **reading, progress=progress)
+        # without --cutoff not unfiltered, but with the filter that gains have by default
+        given = {name: value for name, value in reading.items() if value is not None}
+        gains = found_gains(file, recording, drive_gains, link, body, **given, progress=progress)
         reading["effort_scale"] = gains.gains
         motor_efforts = motor_efforts or gains.coupled
     result = identify(
