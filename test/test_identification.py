@@ -30,6 +30,7 @@ from robot_dynamics.identification.solve import FAR_HEAVIER, minimise
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Mechanism
 from robot_dynamics.mechanism.dynamic_parameters import BODY, numbers_of
+from robot_dynamics.mechanism.transform import with_parts
 
 ARM = """<robot name="arm"><link name="base"/>
   <link name="upper"><inertial><origin xyz="0.02 0.01 0.15"/><mass value="4"/>
@@ -1330,6 +1331,9 @@ def test_a_heavy_load_on_a_light_link(arm, noise):
 def test_a_payload_is_found_by_efforts_with_an_offset(arm, times):
     load = Inertial(0.5, np.array([0.02, 0.01, 0.06]), np.diag([0.002, 0.002, 0.001]))
     load = replace(load, mass=times * load.mass, inertia=times * load.inertia)
+    first = arm.joint_names[0]
+    known = replace(arm.joint(first).friction, offset=0.2)
+    arm = with_parts(arm, {}, {first: known})
     links = tuple(
         replace(link, inertial=load) if link.name == "tool" else link for link in arm.links
     )
@@ -1343,9 +1347,10 @@ def test_a_payload_is_found_by_efforts_with_an_offset(arm, times):
         assert abs(found[f"tool.{name}"] - value) < 3 * spread[f"tool.{name}"], name
     assert spread["tool.mass"] < 0.02
     for name, offset in zip(stream.names, offsets, strict=True):
-        assert found[f"{name}.offset"] == pytest.approx(offset, abs=0.02 * abs(offsets).max())
-        was = arm.joint(name).friction.offset
-        assert result.mechanism.joint(name).friction.offset == was + found[f"{name}.offset"]
+        was, now = (x.joint(name).friction.offset for x in (arm, result.mechanism))
+        assert now == found[f"{name}.offset"]
+        assert now == pytest.approx(was + offset, abs=0.02 * abs(offsets).max())
+        assert result.described_parameters[f"{name}.offset"] == was
 
 
 @pytest.mark.parametrize("smooth", [False, True])

@@ -242,11 +242,15 @@ class Unknowns:
 
     @property
     def offsets(self) -> Floats:
-        """(p,): the described inertias of the rotors, to which the parameters are differences."""
-        inertia = np.zeros(self.size)
+        """(p,): the described values to which the parameters are differences: the inertias of the
+        rotors, or with a payload the joints' offsets."""
+        described = np.zeros(self.size)
         for owner in self.rotors:
-            inertia[self.group(owner).stop - 1] = self.rotor_inertia(owner)
-        return inertia
+            described[self.group(owner).stop - 1] = self.rotor_inertia(owner)
+        for joint in self.joints if self.payload is not None else ():
+            offset = float(self.described_friction(joint).offset)
+            described[self.group(joint).start + laws.OFFSET] = offset
+        return described
 
     @cached_property
     def size(self) -> int:
