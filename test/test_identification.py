@@ -134,6 +134,17 @@ def test_bodies_are_kept_as_described_however_light(arm, truth):
     np.testing.assert_array_equal(about.x[: len(described.mean)], described.mean)
 
 
+def test_a_payload_that_is_kept_is_the_described_link(arm):
+    (stream,) = recording(arm, 20.0, 200.0, noise=0.02).streams
+    log = Recording("shifted", (replace(stream, effort=stream.effort + 1.0),))
+    unknowns = Unknowns.of(arm, "tool")
+    found = fit(unknowns, reduce(unknowns, prepare(log, arm.joint_names, 10.0)))
+    about = about_described_bodies(found)
+    assert about is not None
+    np.testing.assert_array_equal(about.body("tool"), numbers_of(arm.link("tool").inertial))
+    assert [*about.x[10:]] == pytest.approx([1.0, 1.0, 1.0], abs=0.02)
+
+
 def test_bodies_that_the_recording_leaves_open_stay_as_described(arm, truth):
     # only one joint moves, slowly: this says almost nothing about the bodies
     (clean,) = recording(truth, 20.0, 100.0, noise=0.05).streams

@@ -219,14 +219,15 @@ def about_described_bodies(found: Fit) -> Fit | None:
     bodies = 10 * len(found.prior.bodies)
     if bodies == len(found.x):
         return None
-    # not the fit's own references, which may be stretched
-    described = found.unknowns.prior.mean
+    # not the fit's own references, which may be stretched; a payload's does not depend on its link
+    unknowns = found.unknowns
+    described = unknowns.prior.mean if unknowns.payload is None else unknowns.described
     own = slice(bodies, None)
     G, g = found.information[own], found.moment[own]
     alone = replace(found.prior, bodies=())
     values, _ = minimise(G[:, own], g - G[:, :bodies] @ described, alone, found.gamma)
     x = np.concatenate([described, values])
-    if _sound(found.unknowns, found.drives, x) != found.drives:
+    if _sound(unknowns, found.drives, x) != found.drives:
         return None
     return replace(found, x=x)
 
