@@ -205,6 +205,21 @@ def test_a_transmission_alone_is_told_from_a_rotor(checked):
     assert "gear without rotor inertia: q2: 50 of q2" in checked(content)[1]
 
 
+def test_what_a_follower_is_equal_to_includes_its_offset(tmp_path, checked):
+    file = tmp_path / "robot.urdf"
+    joint = (
+        '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/>'
+        '<limit lower="-1" upper="1" effort="9" velocity="2"/>{3}</joint>'
+    )
+    mimic = '<mimic joint="a" multiplier="-2" offset="0.3"/>'
+    links = "".join(f'<link name="l{k}"/>' for k in range(3))
+    joints = joint.format("a", "l0", "l1", "") + joint.format("b", "l1", "l2", mimic)
+    file.write_text(f'<robot name="pair">{links}{joints}</robot>')
+    assert "  b = -2 a + 0.3\n" in checked(file)[1]
+    motion = checked(file, "--json")[1]["motion"]
+    assert {name: each["offset"] for name, each in motion.items()} == {"a": 0.0, "b": 0.3}
+
+
 def test_a_warning_about_the_loops_is_given_once(tmp_path, capsys):
     described = (CONFIG / "five_bar.yaml").read_text()
     file = tmp_path / "robot.yaml"

@@ -20,17 +20,21 @@ import pytest
 from robots import CONFIG, random_urdf
 
 import robot_dynamics as rd
+from robot_dynamics.app import plots
 from robot_dynamics.app.check_report import report
 from robot_dynamics.app.cli import cli, main
 from robot_dynamics.app.command import Progress
 from robot_dynamics.app.commands import COMMANDS
 from robot_dynamics.app.compare import (
     LARGEST_LAGRANGE_EULER,
+    Comparison,
     constant_acceleration,
     within_reach,
 )
 from robot_dynamics.app.demo import CONTROLLER, DEMOS
+from robot_dynamics.app.report_page import Chart, Line
 from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.mechanism.transform import ROTOR_MODELS
 
 POLAR = str(CONFIG / "polar.yaml")
 STATE = ["--q", "0.3", "0.7", "--qd", "1", "-2e0", "--qdd", "-1e-1", "2"]
@@ -411,6 +415,22 @@ def test_compare_prints_the_rotor_models_and_draws(tmp_path, capsys):
     for drawn in result["files"].values():
         assert Path(drawn).read_bytes().startswith(b"\x89PNG")
     assert set(result["gears"]["errors"]) == {"as described", "balanced"}
+
+
+def test_a_picture_of_one_joint_has_its_whole_legend_and_name(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    t = np.linspace(0, 1, 5)
+    tau = dict.fromkeys((*FORMULATIONS, *ROTOR_MODELS), 1 + t[:, None])
+    compared = Comparison(("$\\q$",), t, {name: tau[name] for name in FORMULATIONS}, tau)
+    kept = []
+    monkeypatch.setattr(plots, "save", lambda drawing, path: kept.append(drawing) or path)
+    plots.comparison(tmp_path / "torques.png", "$\\q$", compared)
+    drawing = kept[0]
+    drawing.savefig(tmp_path / "torques.png")  # the name is no formula
+    (legend,) = drawing.legends
+    assert legend.get_window_extent().x0 >= 0
+    assert legend.get_window_extent().x1 <= drawing.bbox.width
+    assert "$" in Chart("", [Line(t, t, "b")], "$\\q$, rad", "N·m").svg
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,10 @@ def test_the_ends_of_a_cranks_and_a_rams_range_are_where_geometry_has_them(tmp_p
     assert found.share == pytest.approx(1 / 6, abs=1e-3)
     gap = replace(found, without_torque=((-0.1, 0.1),))
     assert gap.share == pytest.approx(1 / 6 - 0.2 / (2 * np.pi), abs=1e-3)
+    turn = 2 * np.pi
+    twice = ((-turn + 1.0, -turn + 2.0), (1.0, 2.0))  # the same gap in a turn to either side
+    around = replace(found, lower=-turn, upper=turn, without_torque=twice)
+    assert around.share == pytest.approx(1 - 1 / turn)
     marks = strip(found).split(" ")[2]
     assert set(marks) == {TORQUES, BEYOND}
     assert marks.count(TORQUES) == pytest.approx(len(marks) / 6, abs=1)

@@ -21,6 +21,7 @@ from robots import (
 from sympy.physics.mechanics import dynamicsymbols
 
 import robot_dynamics as rd
+from robot_dynamics.app.cli import main
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.mechanism import Inertial, Joint, Link, Mechanism, Pose
 from robot_dynamics.symbolic.polynomial import Ring, TooManyTerms
@@ -296,6 +297,55 @@ def test_every_joint_and_rate_has_a_symbol_of_its_own(tmp_path, names):
     assert mechanism.joint_names == names
     model = rd.derive(mechanism)
     assert len({*model.q, *model.qd, *model.qdd, *model.parameters}) == 6 + len(model.parameters)
+
+
+@pytest.mark.parametrize(
+    ("joint", "parameters"), [("pi", "numbers"), ("cos", "symbols"), ("tanh", "symbols")]
+)
+def test_a_joint_named_as_a_function_or_pi_is_neither(tmp_path, joint, parameters):
+    link = {
+        "alpha": "5*pi/24", "a": 0.3, "d": 0.1, "mass": 1.2,
+        "friction": {"coulomb": 0.3, "smoothing": 0.2},
+    }  # fmt: skip
+    links = [
+        {"name": f"l{k}", "joint": {"name": name, "type": "revolute"}, **link}
+        for k, name in enumerate((joint, "q2"))
+    ]
+    (tmp_path / "robot.yaml").write_text(yaml.safe_dump({"gravity": [3, 4, -5], "links": links}))
+    mechanism = rd.load(tmp_path / "robot.yaml")
+    state = np.random.default_rng(2).uniform(-1, 1, (3, 2))
+    found = rd.derive(mechanism, "newton_euler", parameters=parameters).function()(*state)
+    expected = rd.InverseDynamics(mechanism, backend="python")(*state)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_coordinate_with_the_name_of_anothers_rate_is_refused():
+    q, qd = sympy.symbols("x x_d"), sympy.symbols("v w")
+    with pytest.raises(rd.RobotDynamicsError, match="another's rate"):
+        rd.from_energies(sum(v**2 for v in qd), 0, q, qd)
+
+
+def test_energies_say_that_friction_and_springs_are_left_out(tmp_path, capsys):
+    text = (CONFIG / "polar.yaml").read_text()
+    path = tmp_path / "robot.yaml"
+    path.write_text(text + "    friction: {stiffness: 2.0}\n")
+    assert main(["derive", str(path), "--formulation", "energies"]) == 0
+    assert "springs" in capsys.readouterr().out
+    assert main(["derive", str(CONFIG / "polar.yaml"), "--formulation", "energies"]) == 0
+    assert "springs" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--formulation", "energies", "--terms", "gravity"],
+        ["--latex", "--format", "html"],
+        ["--document", "--format", "text"],
+    ],
+)
+def test_options_of_derive_that_contradict_each_other_are_refused(capsys, options):
+    assert main(["derive", str(CONFIG / "polar.yaml"), *options]) == 1
+    assert options[2 if "--terms" in options else 1] in capsys.readouterr().err
 
 
 def test_latex_and_text_say_the_same_torques():

@@ -72,6 +72,9 @@ _MOTION = record(
     follows=NUMBER.by_name("ratio by master joint; empty: it is independent").of(
         lambda link: dict(link.joint.coupling.ratios) if link.joint.coupling else {}
     ),
+    offset=NUMBER("rad or m, added to what it follows").of(
+        lambda link: link.joint.coupling.offset if link.joint.coupling else 0.0
+    ),
     lower=NULLABLE("rad or m").of("joint.ends.lower"),
     upper=NULLABLE("rad or m").of("joint.ends.upper"),
     velocity=NULLABLE("rad/s or m/s").of("joint.ends.velocity"),
@@ -251,6 +254,7 @@ def text(result: dict[str, Any]) -> str:
         lines += [
             f"  {name} = "
             + " + ".join(f"{ratio:g} {master}" for master, ratio in motion[name]["follows"].items())
+            + (f" + {motion[name]['offset']:g}" if motion[name]["offset"] else "")
             for name in followers
         ]
     if links:

@@ -244,7 +244,7 @@ def _draw(path: Path, mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> Pa
                     markerfacecolor=colour, markeredgecolor=plots.BLACK, markeredgewidth=0.8,
                 )  # fmt: skip
     drawing.suptitle(
-        f"{mechanism.name}: assembly modes for these motor positions\n"
+        f"{plots.words(mechanism.name)}: assembly modes for these motor positions\n"
         "orange: motors · white: passive joints · diamonds: where loops close · triangles: the base"
         + (" · blue: the platform" if mechanism.platform else ""),
         fontsize=8,

@@ -98,6 +98,11 @@ def figure(
     return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
 
 
+def words(text: str) -> str:
+    """Text with names from outside, in which matplotlib finds no formulas between dollar signs."""
+    return text.replace("$", r"\$")
+
+
 @style()
 def check(path: Path) -> None:
     """Check, before any work, that a picture can be written; a missing folder is created.
@@ -291,13 +296,14 @@ def comparison(path: Path, title: str, compared: Comparison) -> Path:
         compared: the torques.
     """
     n = len(compared.actuated_names)
-    drawing, axes = figure(2, n, width=3.4 * n + 1.0, height=5.2, sharex=True)
-    drawing.suptitle(title)
+    # the legend is as wide as two joints
+    drawing, axes = figure(2, n, width=3.4 * max(n, 2) + 1.0, height=5.2, sharex=True)
+    drawing.suptitle(words(title))
     full = compared.rotor_models["full"]
     models = (("reflected", "reflected rotors", BLUE), ("none", "no rotors", ORANGE))
     for j, name in enumerate(compared.actuated_names):
         top, bottom = axes[0, j], axes[1, j]
-        top.set_title(name)
+        top.set_title(words(name))
         top.plot(compared.time, full[:, j], color=BLACK, lw=2.6, label="full rotors")
         scale = np.abs(full[:, j]).max() or 1.0
         for (model, label, colour), dashes in zip(
@@ -340,7 +346,7 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
 
     kinds = len(found.errors)
     drawing, axes = figure(1, kinds, width=4.6 * kinds + 0.8, height=4.2, sharex=True, sharey=True)
-    drawing.suptitle(title)
+    drawing.suptitle(words(title))
     largest = max(float(rows.max()) for rows in found.errors.values())
     for panel, (name, rows) in zip(axes[0], found.errors.items(), strict=True):
         panel.set_title(f"rotors {name}")
@@ -396,15 +402,17 @@ def excitation(path: Path, found: ExcitingMotion) -> Path:
             panel.axhspan(-1.0, 1.0, color="#f1f1f1", lw=0, zorder=0)
             panel.plot(time, values[:, j], color=COLOURS[column], lw=1.1)
             if column == 0:
-                panel.set_ylabel(joint, fontweight="bold", rotation=0, ha="right", va="center")
+                panel.set_ylabel(
+                    words(joint), fontweight="bold", rotation=0, ha="right", va="center"
+                )
     axes[0, 0].set_ylim(-1.15, 1.15)
     axes[0, 0].set_xlim(0.0, motion.duration)
     before, after = found.before, found.after
     title = f"{found.mechanism.name}: exciting motion, as fractions of the limits (grey)"
-    words = (
+    conditions = (
         f"condition number {after.condition:.3g}, {after.excited} of {after.parameters} "
         f"parameters excited; baseline (one sine per joint): {before.condition:.3g}, "
         f"{before.excited}"
     )
-    _entitle(drawing, title, words)
+    _entitle(drawing, words(title), conditions)
     return save(drawing, path)

@@ -222,8 +222,8 @@ def axes(height: float, across: str, up: str) -> tuple[Any, Any]:
     drawing, ((axis,),) = plots.figure(1, 1, width=WIDTH / 72, height=height / 72, layout="none")
     drawing.subplots_adjust(LEFT / WIDTH, BOTTOM / height, 1 - RIGHT / WIDTH, 1 - TOP / height)
     faint = light("faint")
-    for x, words, side in ((4.0, up, "left"), (WIDTH - RIGHT, across, "right")):
-        drawing.text(x / WIDTH, 7 / height, words, fontsize=13, color=faint, ha=side)
+    for x, label, side in ((4.0, up, "left"), (WIDTH - RIGHT, across, "right")):
+        drawing.text(x / WIDTH, 7 / height, plots.words(label), fontsize=13, color=faint, ha=side)
     axis.tick_params(labelsize=13)  # which leaves room for fewer of them
     axis.set_axis_off()
     return drawing, axis

@@ -21,6 +21,7 @@ from ..description.yaml_text import plain
 from ..errors import DescriptionError, InputError, Place, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
+from ..scalar import is_zero
 from .derive import derive
 from .document import Equation, Formula, Section, step
 from .matrices import christoffel
@@ -59,7 +60,8 @@ def from_energies(
 
     Raises:
         InputError: K is not a quadratic form in the rates, P depends on them, the numbers of
-            coordinates and rates differ, rates are missing, or there are no coordinates.
+            coordinates and rates differ, rates are missing, there are no coordinates, or two of
+            these symbols would have the same name.
 
     Source: [FGL87], by Euler and Lagrange.
     """
@@ -79,6 +81,9 @@ def from_energies(
         raise wrong(InputError, "qd", len(qd), f"{len(q)} rates, one per coordinate")
     names = [_name(x, i) for i, x in enumerate(q, start=1)]
     q_, qd_, qdd_ = (symbols_of(names, ending) for ending in ("", "_d", "_dd"))
+    if len({*q_, *qd_, *qdd_}) < 3 * len(q):
+        expected = "distinct names, none of them that of another's rate, such as q1_d"
+        raise wrong(InputError, "q", names, expected)
     # rates first: if the coordinates are functions of time, the rates contain them
     rates_first = [*zip(qd, qd_, strict=True), *zip(q, q_, strict=True)]
     K, P = K.subs(rates_first), P.subs(rates_first)
@@ -128,7 +133,7 @@ def derive_energies(
     """The equations of motion of an open chain, derived from its energies K and P.
 
     K = ½ q̇ᵀ D q̇ with the D of the chain; P is such that ∂P/∂q = g and is zero at q = 0. Friction
-    is left out, as it is not an energy.
+    is left out, as it is not an energy; so are the springs of its laws. A note says so.
 
     Args:
         mechanism: the robot, as from `rd.load`.
@@ -164,6 +169,9 @@ def derive_energies(
         *(model.D[i, j] * rates[i] * rates[j] for i in range(n) for j in range(i)),
     )
     P = _potential(model.g, model.q)
+    laws = (law for *_, law in mechanism.friction_rows())
+    if any(not is_zero(x) for law in laws for x in law.numbers.values()):
+        model = replace(model, notes=(*model.notes, "friction is left out, including its springs"))
     return replace(model, derivation=lambda: derivatives(model, K, P))
 
 

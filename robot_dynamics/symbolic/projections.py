@@ -131,6 +131,7 @@ class Projections:
             written,
             modules="numpy",
             cse=lambda each: (needed(self.list.assignments, [written]), each),
+            dummify=True,
         )
         found = []
         for q_r in (home, chain.model.closure.corrected(beside, a, STEPS).q_r):

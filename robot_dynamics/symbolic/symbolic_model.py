@@ -68,7 +68,10 @@ class SymbolicModel(Documented):
         arguments = [*self.q, *self.qd, *self.qdd, *known]
         # lambdify takes common subexpressions from a function that is given as `cse`
         common = (lambda torques: (self.intermediates, torques)) if self.intermediates else True
-        compiled = sympy.lambdify(arguments, list(self.torques), modules="numpy", cse=common)
+        # a joint or parameter may have the name of a function or of pi: its symbol is replaced
+        compiled = sympy.lambdify(
+            arguments, list(self.torques), modules="numpy", cse=common, dummify=True
+        )
         return lambda q, qd, qdd: np.array(compiled(*q, *qd, *qdd, *known.values()), dtype=float)
 
     def document(self, *, steps: bool = False) -> Document:

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from ...errors import InputError, wrong
+from ...errors import InputError, listed, wrong
 from ...formulations import FORMULATIONS
+from ...formulations.equations import TERMS
 from ...outputs import ACTUATED, JOINTS, NOTES, NULLABLE, TEXT, Output, record
 from ..command import Command, Progress
 from ..shared_options import flag, model
@@ -92,11 +93,15 @@ def command(
     from ...symbolic.energies import derive_energies, from_file, is_energies
 
     if latex or document:
+        if style not in (None, "latex"):
+            raise wrong(InputError, "--format", style, "latex, or no --latex and no --document")
         style = "latex"
     if out is not None:
         check_writable(Path(out).parent)
         style = style or _format(out)
     progress, formulation = Progress(), model["formulation"]
+    if (is_energies(file) or formulation == ENERGIES) and set(model["terms"]) != set(TERMS):
+        raise wrong(InputError, "--terms", listed(model["terms"]), "all, with energies")
     if is_energies(file):
         if formulation not in (ENERGIES, "lagrange_euler"):
             raise InputError(

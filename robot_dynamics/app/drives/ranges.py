@@ -61,7 +61,8 @@ class Range:
         if not self.travel:
             return None
         gone = sum(b - a for a, b in self.without_torque)
-        return min(1.0, (self.upper - self.lower - gone) / self.travel)
+        whole = self.upper - self.lower  # a turn to either side is twice the travel
+        return (whole - gone) / max(whole, self.travel)
 
     @property
     def span(self) -> tuple[float, float]:
