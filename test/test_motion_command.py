@@ -129,6 +129,22 @@ def test_a_trajectory_a_table_and_a_recording_are_one_motion(pendulum, tmp_path)
             assert np.abs(one[inner] - other[inner]).max() <= near * size, name
 
 
+@pytest.mark.parametrize("effort", [None, 0.0, 3.0])
+def test_a_recording_needs_no_efforts_and_is_filtered_where_it_is_asked_for(tmp_path, effort):
+    time, q, *_ = swung(801)
+    columns, head = [time, q], "time,q/position"
+    if effort is not None:
+        columns, head = [*columns, np.full(len(time), effort)], f"{head},q/effort"
+    file = tmp_path / "r.csv"
+    np.savetxt(file, np.column_stack(columns), delimiter=",", header=head, comments="")
+    found = states(str(file), ["q"], cutoff=20.0)
+    assert "filtered at 20 Hz, forwards and backwards" in found.notes
+    expected = Motion((0.0,), (0.8,), (1.0,), 2.0)(found.time - time[0])[0]
+    assert np.ptp(found.q) > 0.5 * np.ptp(expected) > 0
+    if effort is not None:
+        assert any(note.startswith("not filtered") for note in states(str(file), ["q"]).notes)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

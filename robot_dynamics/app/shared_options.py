@@ -267,7 +267,7 @@ motor_efforts = flag(
 )
 
 motions = _reading(
-    "for a recorded motion",
+    "for a recorded motion (default: not filtered)",
     number("--step", "S", "Time between the samples of a trajectory (default: 0.01)."),
     step=None,
 )

@@ -34,15 +34,16 @@ def states(
 ) -> States:
     """The motion of these joints; others are left out.
 
-    A trajectory (YAML) is sampled. A table without efforts is a plan and is used unchanged; missing
-    rates and accelerations are computed as differences. A bag, or a table with efforts, is a
-    recording and is filtered as by `identify`.
+    A trajectory (YAML) is sampled. A table or a bag without efforts is a plan and is used
+    unchanged; missing rates and accelerations are computed as differences. With efforts or a
+    cut-off it is a recording: it is resampled, and filtered at the cut-off if there is one.
 
     Args:
         file: the file of the motion.
         joints: (n) names, in the order of the result.
         step: the time between samples of a trajectory, s; None: 0.01.
-        topic, rename, cutoff: for recordings, see `identify`.
+        topic, rename: for recordings, see `identify`.
+        cutoff: Hz, of the filter of a recording; None: not filtered.
 
     Raises:
         TrajectoryError, RecordingError: the file contains no motion.
@@ -110,9 +111,11 @@ def _planned(recording: Recording, joints: Sequence[str]) -> States:
 
 
 def _recorded(recording: Recording, joints: Sequence[str], cutoff: float | None) -> States:
-    # efforts do not matter here
+    # efforts do not matter here, whether there are none or constant ones: any that vary will do
     streams = tuple(
-        replace(each, effort=np.where(np.isfinite(each.effort), each.effort, 0.0))
+        replace(
+            each, effort=np.ones_like(each.effort) * (-1.0) ** np.arange(len(each.time))[:, None]
+        )
         for each in recording.streams
     )
     prepared = prepare(replace(recording, streams=streams), joints, cutoff, rests=True)
@@ -122,4 +125,6 @@ def _recorded(recording: Recording, joints: Sequence[str], cutoff: float | None)
         notes.append(f"the longest of {len(prepared.stretches)} stretches without gaps")
     if prepared.cutoff is not None:
         notes.append(f"filtered at {prepared.cutoff:.3g} Hz, forwards and backwards")
+    else:
+        notes.append("not filtered: --cutoff removes noise, which raises accelerations and torques")
     return States(recording.source, longest.time, longest.q, longest.qd, longest.qdd, tuple(notes))
