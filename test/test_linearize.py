@@ -92,6 +92,19 @@ def test_the_state_of_a_linearization_stays_though_the_callers_arrays_change():
     assert found.tau.tolist() == [0.5, 0.6]
 
 
+@pytest.mark.filterwarnings("ignore::robot_dynamics.errors.ClosureWarning")
+def test_states_that_cannot_be_reached_have_no_poles_and_the_others_theirs():
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "five_bar.yaml"), backend="python")
+    home = dynamics.home
+    q = np.array([home, home + np.array([3.0, -3.0]), home + 0.1])
+    assert np.isnan(dynamics(q, 0 * q, 0 * q)).any(axis=1).tolist() == [False, True, False]
+    poles = dynamics.linearize(q, 0 * q, 0 * q).poles
+    assert np.isnan(poles).all(axis=1).tolist() == [False, True, False]
+    for k in (0, 2):
+        alone = dynamics.linearize(q[k], 0 * home, 0 * home).poles
+        np.testing.assert_allclose(np.sort_complex(poles[k]), np.sort_complex(alone), atol=1e-9)
+
+
 def test_a_pendulum_that_hangs_swings_at_the_known_frequency(tmp_path):
     file = tmp_path / "pendulum.yaml"
     file.write_text(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, wrong
 from ..inputs import as_floats
@@ -45,9 +45,12 @@ class Linearization:
     """(…, m): the torques, N·m or N"""
 
     @property
-    def poles(self) -> Floats:
-        """(…, 2n), complex, 1/s: the eigenvalues of A."""
-        return np.asarray(np.linalg.eigvals(self.A))
+    def poles(self) -> NDArray[np.complex128]:
+        """(…, 2n), complex, 1/s: the eigenvalues of A, NaN where A is."""
+        sound = np.isfinite(self.A).all(axis=(-2, -1))
+        found = np.full(self.A.shape[:-1], np.nan, dtype=np.complex128)
+        found[sound] = np.linalg.eigvals(self.A[sound])
+        return found
 
 
 def linearized(
