@@ -325,6 +325,17 @@ def test_a_coordinate_with_the_name_of_anothers_rate_is_refused():
         rd.from_energies(sum(v**2 for v in qd), 0, q, qd)
 
 
+def test_the_last_step_of_lagrange_euler_is_without_friction_as_its_formula_is(tmp_path):
+    path = tmp_path / "robot.yaml"
+    path.write_text((CONFIG / "polar.yaml").read_text() + "    friction: {viscous: 0.5}\n")
+    model = rd.derive(rd.load(path))
+    assert not model.friction.is_zero_matrix
+    last = [each.value for each in model.sections()[-1].equations]
+    D, C, g = model.D, model.C, model.g
+    expected = D * sympy.Matrix(model.qdd) + C * sympy.Matrix(model.qd) + g
+    assert same(last, expected)
+
+
 def test_energies_say_that_friction_and_springs_are_left_out(tmp_path, capsys):
     text = (CONFIG / "polar.yaml").read_text()
     path = tmp_path / "robot.yaml"

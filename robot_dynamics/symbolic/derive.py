@@ -183,7 +183,8 @@ def _whole(
         if steps is None:
             return [frames, _too_many(bodies)]
         local = [(parent, _entries(pose, write)) for parent, pose in model.local(book)]
-        return list(lagrange_euler_steps(steps, local, task.qd, torque_matrix, frames))
+        rigid = torque_matrix - friction
+        return list(lagrange_euler_steps(steps, local, task.qd, rigid, frames))
 
     return SymbolicModel(
         mechanism.name,
