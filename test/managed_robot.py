@@ -27,7 +27,7 @@ from node_process import Conversation
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
@@ -230,6 +230,12 @@ class Managed(Conversation):
             positions=states[0], velocities=states[1], accelerations=states[2], **more
         )
         self.reference_out.publish(JointTrajectory(joint_names=self.robot.joints, points=[point]))
+
+    def command(self, controller: str, values: Any) -> None:
+        """Values for a forward_command_controller."""
+        publisher = self.node.create_publisher(Float64MultiArray, f"/{controller}/commands", 1)
+        self.until(publisher.get_subscription_count, f"{controller}'s subscriber")
+        publisher.publish(Float64MultiArray(data=[float(x) for x in values]))
 
     # --- what it did
 

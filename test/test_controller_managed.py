@@ -400,7 +400,48 @@ def test_whatever_becomes_of_the_trajectory_controller_the_arm_is_held(arm):
         q, _, tau = world.split(world.later(0.8))
         for row in range(300, len(q), 50):
             assert close(tau[row], oracle.at_rest(q[row]))
-        world.until(lambda: world.lines("no reference", arm.joints[4]), "the line of the joints")
+        world.until(
+            lambda: world.lines("no position reference", arm.joints[4]), "the line of the joints"
+        )
+
+
+def test_controllers_of_single_interfaces_together_make_the_reference(arm):
+    def forward(interface, joints):
+        return {
+            "type": "forward_command_controller/ForwardCommandController",
+            "joints": [f"law/{name}" for name in joints],
+            "interface_name": interface,
+        }
+
+    given = {
+        "push": forward("effort", arm.joints),
+        "place": forward("position", arm.joints),
+        "swing": forward("acceleration", arm.joints[1:2]),
+    }
+    oracle = MujocoOracle(arm)
+    q, effort, qdd = np.array(REFERENCE[0]), np.arange(1.0, 7.0), np.array([0, 3.0, 0, 0, 0, 0])
+    p, _ = arm.gains("feed_forward")
+    free = {"effort_limits": [1e6] * 6}
+    with Managed(arm, "feed_forward", free, given, held=1) as world:
+        world.load("law", *given)
+        assert world.switch(["law"])
+        still = oracle.at_rest(arm.start)
+        assert close(torques(world), still)
+        # each is given what is commanded while it is active
+        assert world.switch(["push"])
+        world.command("push", effort)
+        world.until(lambda: world.lines("no position reference", arm.joints[0]), "what is missing")
+        assert close(torques(world), still)
+        assert world.switch(["place"])
+        world.command("place", q)
+        world.until(lambda: not close(torques(world), still), "the reference")
+        held = oracle.at_rest(q) + effort + p * (q - arm.start)
+        assert close(torques(world), held)
+        assert world.switch(["swing"])
+        world.command("swing", qdd[1:2])
+        world.until(lambda: not close(torques(world), held), "the acceleration")
+        swung = oracle(q, np.zeros(6), qdd) + effort + p * (q - arm.start)
+        assert close(torques(world), swung)
 
 
 def test_a_state_that_is_no_number_and_hardware_that_fails_stop_it_aloud(arm):
