@@ -1014,7 +1014,9 @@ def test_efforts_without_a_sign_are_not_fitted(arm, truth):
     stream.effort[:, 1] = np.abs(stream.effort[:, 1])
     identify(arm, Recording("one", (stream,)))
     # a constant tells nothing, whatever the others do
-    with_efforts(replace(stream, effort=np.tile([2.0, 0.0, np.nan], (len(stream.time), 1))), "", [])
+    constant = replace(stream, effort=np.tile([2.0, 0.0, np.nan], (len(stream.time), 1)))
+    with pytest.raises(RecordingError, match="no efforts: all are missing, 0 or constant"):
+        with_efforts(constant, "", [])
     raised = np.abs(stream.effort) + 0.1 * np.abs(stream.effort).max(axis=0)
     raised[:50] = 0.0
     identify(arm, Recording("off", (replace(stream, effort=raised),)))
