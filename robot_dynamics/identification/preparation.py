@@ -192,7 +192,11 @@ class Even:
 
 
 def even(
-    recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (), late: bool = False
+    recording: Recording,
+    joints: Iterable[str],
+    sliding: Iterable[str] = (),
+    late: bool = False,
+    efforts: bool = True,
 ) -> Even:
     """Resample these joints' states to even time grids, with rates for every joint.
 
@@ -201,6 +205,7 @@ def even(
         joints: the joints to take, all of them in the recording.
         sliding: which of the joints slide; the others turn.
         late: whether to use recorded rates that come after the positions.
+        efforts: whether efforts are needed; otherwise they are not looked at.
 
     Raises:
         RecordingError: no efforts, too short, or at rest.
@@ -211,7 +216,9 @@ def even(
     source = recording.source
     recording = without_absurd(recording, notes)
     stream = _one_stream(recording, joints, turns, notes)
-    stream, measured = with_efforts(stream, source, notes)
+    measured: tuple[str, ...] = ()
+    if efforts:
+        stream, measured = with_efforts(stream, source, notes)
     check_source(stream, source)
     pieces = sorted(even_stretches(stream, notes, turns), key=lambda piece: piece.time[0])
     pieces = [part for piece in pieces for part in piece.parts(AT_ONCE)]
@@ -239,6 +246,7 @@ def prepare(
     *,
     rests: bool = False,
     sliding: Iterable[str] = (),
+    efforts: bool = True,
 ) -> Prepared:
     """Resample a recording with `even`, then filter and decimate it.
 
@@ -248,12 +256,13 @@ def prepare(
         cutoff: Hz; None: not filtered.
         rests: whether to keep samples at rest.
         sliding: which of the joints slide; the others turn.
+        efforts: whether efforts are needed; otherwise they are not looked at.
 
     Raises:
         RecordingError: no efforts, too short, or at rest.
         InputError: an invalid cut-off.
     """
-    return even(recording, joints, sliding).filtered(cutoff, rests)
+    return even(recording, joints, sliding, efforts=efforts).filtered(cutoff, rests)
 
 
 def _one_stream(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -111,14 +110,7 @@ def _planned(recording: Recording, joints: Sequence[str]) -> States:
 
 
 def _recorded(recording: Recording, joints: Sequence[str], cutoff: float | None) -> States:
-    # efforts do not matter here, whether there are none or constant ones: any that vary will do
-    streams = tuple(
-        replace(
-            each, effort=np.ones_like(each.effort) * (-1.0) ** np.arange(len(each.time))[:, None]
-        )
-        for each in recording.streams
-    )
-    prepared = prepare(replace(recording, streams=streams), joints, cutoff, rests=True)
+    prepared = prepare(recording, joints, cutoff, rests=True, efforts=False)
     longest = max(prepared.stretches, key=len)
     notes = list(prepared.notes)
     if len(prepared.stretches) > 1:
