@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -59,3 +60,22 @@ def test_the_legend_stands_below_all_axes(draw, tmp_path, monkeypatch):
     assert 0 <= place.y0 < place.y1 <= lowest + 1
     assert lowest - place.y1 < 0.3 * drawing.dpi
     assert highest <= drawing._suptitle.get_window_extent(renderer).y0 + 1
+
+
+def test_names_in_the_picture_of_an_exciting_motion_are_no_formulas(tmp_path):
+    name = "$\\q$"
+    ones, quality = np.ones(1), SimpleNamespace(condition=10.0, excited=4, parameters=5)
+    limits = SimpleNamespace(
+        joints=(name,), lower=-ones, upper=ones, rate=ones, acceleration=ones, effort=ones
+    )
+
+    def motion(time):
+        return (np.sin(time)[:, None],) * 3
+
+    motion.duration = 3.0
+    found = SimpleNamespace(
+        mechanism=SimpleNamespace(name=name), joints=(name,), motion=motion, limits=limits,
+        efforts=lambda time: np.cos(time)[:, None], before=quality, after=quality,
+    )  # fmt: skip
+    path = plots.excitation(tmp_path / "motion.png", found)
+    assert path.read_bytes().startswith(b"\x89PNG")

@@ -182,6 +182,19 @@ def test_joints_without_efforts_prove_nothing():
     assert "of the current model's, expected at most" in last.why_not
 
 
+def test_a_change_counts_as_much_if_other_joints_have_no_efforts():
+    """More than before at two joints, which all six on average would hide: a new beginning."""
+    watch = Watch(ARM, LINK)
+    robots = [ARM, ARM, ARM, ARM, working({f"{LINK}.mass": 0.3})]
+    for seed, robot in enumerate(robots):
+        block = noisy(robot, seed)
+        (stream,) = block.streams
+        effort = np.where(np.isin(np.arange(6), (1, 2)), stream.effort, np.nan)
+        last = watch.add(replace(block, streams=(replace(stream, effort=effort),)))
+    mass = last.numbers[f"{LINK}.mass"]
+    assert abs(mass.value - mass.in_force - 0.3) < 5 * mass.deviation
+
+
 def test_less_coulomb_friction_does_not_leave_a_stribeck_effect_that_drives():
     law = Friction(2.0, 5.0, stribeck_torque=-5.0, stribeck_rate=0.02)
     in_force = with_parts(ARM, {}, dict.fromkeys(ARM.joint_names, law))
