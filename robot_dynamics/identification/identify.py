@@ -102,6 +102,8 @@ class Identification(Identified):
         unknowns = self.fit.unknowns
         values = np.zeros(len(self.fit.x))
         values[: 10 * len(unknowns.bodies)] = unknowns.described
+        if unknowns.payload is not None:  # the joints' own are differences to the described ones
+            return self._by_name(values)
         for owner, own in places_of(self.fit.drives, unknowns).items():
             law = unknowns.described_friction(owner).numbers
             for k, name in enumerate(self.fit.drives[owner].law.names, own.start):
