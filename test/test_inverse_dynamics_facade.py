@@ -440,3 +440,17 @@ def test_with_batches_nothing_is_for_single_states_before_one_comes(
 def test_batches_is_yes_or_no():
     with pytest.raises(InputError, match="batches"):
         rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), batches="some")
+
+
+@pytest.mark.parametrize("rotors", ["full", "reflected"])
+def test_motors_listed_in_another_order_than_the_joints_change_no_torque(dh, rotors):
+    robot = dh(4)
+    listed = replace(robot, actuated=robot.joint_names[::-1])
+    q, qd, qdd = np.random.default_rng(3).normal(size=(3, len(robot.joint_names)))
+    expected, found = (rd.InverseDynamics(each, rotors=rotors) for each in (robot, listed))
+    assert found.actuated_names == expected.actuated_names == found.joint_names
+    np.testing.assert_array_equal(found(q, qd, qdd), expected(q, qd, qdd))
+    for one, other in zip(
+        found.motor_torques(q, qd, qdd), expected.motor_torques(q, qd, qdd), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)

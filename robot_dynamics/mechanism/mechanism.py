@@ -246,7 +246,8 @@ class Mechanism(ReadOnly):
     loops: tuple[Loop, ...] = ()
     """The joints that close kinematic loops; empty: an open chain or tree"""
     actuated: tuple[str, ...] = ()
-    """Joints with a motor; empty: every independent joint"""
+    """Joints with a motor; empty: every independent joint. Of an open chain it must name all, and
+    its order has no meaning"""
     driving: tuple[str, ...] = ()
     """If there are more motors than degrees of freedom: the motors whose positions are q"""
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -309,10 +310,11 @@ class Mechanism(ReadOnly):
 
     @property
     def actuated_names(self) -> tuple[str, ...]:
-        """The joints with a motor: the order of the torques. By default all; of a robot with loops,
-        all without a sensor."""
-        passive = self.sensed if self.loops else ()
-        return self.actuated or tuple(name for name in self.joint_names if name not in passive)
+        """The joints with a motor: the order of the torques. Of an open chain these are all, in the
+        order of q; of a robot with loops, by default all without a sensor."""
+        if not self.loops:
+            return self.joint_names
+        return self.actuated or tuple(name for name in self.joint_names if name not in self.sensed)
 
     @property
     def driving_names(self) -> tuple[str, ...]:
