@@ -322,6 +322,7 @@ def test_a_checkout_that_was_never_installed_finds_its_own_files(monkeypatch, tm
     ("extras", "words"),
     [
         ({"actuated": ["j", "k"], "sensed": ["k"]}, "sensed: found 'k', expected a passive joint"),
+        ({"sensed": ["k"]}, "sensed: found .*expected none, as every joint of an open chain has a"),
         ({"actuated": ["k"]}, "under-actuated with 2 degrees of freedom.*motors at j"),
         ({"rotors": {"m": {"gear_ratio": {"j": 2.0}}}}, "rotor 'm': mount: found None"),
         ({"rotors": {"m": None}}, "rotor 'm': mount: found None"),

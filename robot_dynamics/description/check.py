@@ -140,6 +140,12 @@ def structure(mechanism: Mechanism, where: Place) -> None:
             list(mechanism.actuated),
             f"motors at {', '.join(missing)} as well, or loops that close the chain",
         )
+    if mechanism.sensed and not mechanism.loops:
+        raise _bad(
+            where / "sensed",
+            list(mechanism.sensed),
+            "none, as every joint of an open chain has a motor, or loops that close the chain",
+        )
 
 
 def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
