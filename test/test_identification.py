@@ -180,8 +180,11 @@ def test_the_price_of_a_far_heavier_body_grows_with_the_logarithm_only(arm):
 @pytest.mark.parametrize(
     ("times", "known", "scaled"),
     [
-        (0.01, 1e8, 1),
+        (0.01, 1e8, 0.01),
+        (0.16, 1e8, 0.16),
+        (0.17, 1e8, 1),
         (-50, 1e8, 1),
+        (-0.01, 1e8, 1),
         (5.9, 1e8, 1),
         (6.1, 1e8, 6.1),
         (1e9, 1e8, 1e9),
@@ -189,9 +192,14 @@ def test_the_price_of_a_far_heavier_body_grows_with_the_logarithm_only(arm):
         (50, 0.01, 1),
         (60, 0.01, 60),
         (1e9, 0, 1),
+        # the deviation of k is 0.01: five of them are 0.05, and a sixth less five of them is 0.117
+        (0.04, 1e4, 1),
+        (0.06, 1e4, 0.06),
+        (0.11, 1e4, 0.11),
+        (0.12, 1e4, 1),
     ],
 )
-def test_bodies_whose_torques_are_all_too_small_are_scaled(arm, times, known, scaled):
+def test_bodies_whose_torques_are_all_too_small_or_too_large_are_scaled(arm, times, known, scaled):
     prior = Unknowns.of(arm).prior
     A = np.random.default_rng(6).normal(size=(len(prior.mean),) * 2)
     G = known * A @ A.T / (prior.mean @ A @ A.T @ prior.mean)

@@ -201,7 +201,7 @@ def test_the_path_ends_at_the_limit_of_rounding(monkeypatch):
     A = 1e10 * random.normal(size=(100, 60)) * np.logspace(0, -6, 60) @ turned
     steps, truth = steps_of_paths(monkeypatch), 0.01 * prior.mean
     x, _ = minimise(A.T @ A, A.T @ (A @ truth), prior, 0.01)
-    assert x == pytest.approx(truth, rel=1e-3)
+    assert x == pytest.approx(truth, rel=2e-2)
     assert 0 < max(steps) < LONGEST_PATH
 
 

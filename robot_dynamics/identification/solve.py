@@ -54,8 +54,8 @@ FAR_HEAVIER = 6.0
 """Ratio to the described body beyond which the penalty grows only with the logarithm of the ratio:
 the description of a body that is so much heavier is a placeholder"""
 SURELY = 5.0
-"""Standard deviations by which the described torques must be too small, in addition to this
-ratio"""
+"""Standard deviations by which the described torques must be too small or too large, in addition to
+this ratio"""
 TINY = float(np.finfo(float).tiny)
 """Smallest diagonal entry that a scale is taken from"""
 LONGEST_PATH = 150
@@ -88,7 +88,7 @@ class Prior:
 
     def scaled(self, G: Floats, g: Floats) -> Prior:
         """The prior with all bodies multiplied by the same factor, if the torques of the described
-        ones are certainly more than `FAR_HEAVIER` times too small.
+        ones are certainly more than `FAR_HEAVIER` times too small or too large.
 
         Args:
             G: (10 b, 10 b), the normal matrix of the bodies alone.
@@ -97,7 +97,10 @@ class Prior:
         described = self.mean[: len(g)]
         # min_k ½ k² φ₀ᵀ G φ₀ - k φ₀ᵀ g; the standard deviation of k is (φ₀ᵀ G φ₀)^-½
         own, recorded = float(described @ G @ described), float(described @ g)
-        if not (own > 0 and recorded > FAR_HEAVIER * own + SURELY * np.sqrt(own)):
+        unsure = SURELY * np.sqrt(own)
+        small = recorded > FAR_HEAVIER * own + unsure
+        large = unsure < recorded < own / FAR_HEAVIER - unsure
+        if not (own > 0 and (small or large)):
             return self
         return replace(self, bodies=tuple(recorded / own * P for P in self.bodies))
 
