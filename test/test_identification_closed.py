@@ -804,7 +804,7 @@ def test_the_axis_of_a_link_that_spins_may_be_anywhere(coupler):
         phi = numbers_of(Inertial(mass, center, np.diag([1.0, 2.0, 3.0])))
         return phi @ G[:10, :10] @ phi
 
-    assert cost(0.0) < 1e-6
+    assert cost(0.0) < 1e-4
     assert cost(2e-6 * size) == pytest.approx(4.0, rel=1e-5)
 
 
