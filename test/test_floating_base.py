@@ -325,7 +325,7 @@ def test_home_is_a_position_with_the_described_joints(tmp_path):
     base = flying.moving[5].name
     expected = rd.InverseDynamics(flying, backend="python")
     at_home = expected.pose(expected.home, base)
-    assert robot.pose(robot.home, base) == pytest.approx(at_home, abs=1e-15)
+    assert robot.pose(robot.home, base) == pytest.approx(at_home, abs=1e-14)
     state = (robot.home, *np.ones((2, len(robot.joint_names))))
     for found, given in zip(robot.tree_state(*state), state, strict=True):
         assert found.tolist() == given.tolist()
