@@ -1187,6 +1187,20 @@ def test_nan_runs_and_a_saturated_motor_are_left_out(arm, truth):
     assert miss(truth, result.mechanism) < 0.02
 
 
+def test_joints_whose_motors_are_always_saturated_are_named(arm, truth):
+    stream = recording(truth, 30.0, 200.0, noise=0.01).streams[0]
+    limits = np.array([np.inf, 1e-3, np.inf])
+    clipped = replace(stream, effort=np.clip(stream.effort, -limits, limits))
+    other = recording(truth, 10.0, 200.0, noise=0.01, seed=5)
+    result = identify(arm, Recording("clipped", (clipped,)), validate=other)
+    (told,) = (each for each in result.warnings if each.startswith("b:"))
+    assert "none of its efforts could be used" in told
+    assert any("b:" in each and "saturated" in each for each in result.notes)
+    clipped = replace(stream, effort=np.sign(stream.effort))
+    with pytest.raises(RecordingError, match="no usable efforts"):
+        identify(arm, Recording("clipped", (clipped,)), validate=other)
+
+
 @pytest.mark.parametrize("coarse", [0.1, 0.2, 0.5])
 def test_coarse_efforts_are_no_saturated_motor(arm, truth, coarse):
     """They stay at their extreme for a while, as at any other value."""

@@ -745,6 +745,13 @@ def test_a_limit_holds_efforts_for_longer_than_they_usually_stay():
         assert limited == (not usable[efforts == 4.0].any())
 
 
+def test_limits_on_both_sides_are_found_where_efforts_jump_between_them():
+    t = np.linspace(0.0, 20.0, 2000)
+    efforts = np.clip(100 * np.sin(t) + np.sin(17 * t), -1.0, 1.0)
+    usable = _unsaturated(efforts[:, None])[:, 0]
+    assert np.array_equal(usable, np.abs(efforts) < 1.0)
+
+
 def test_beside_a_saturated_stretch_no_filtered_effort_is_believed():
     stream = recording(changed(rd.load(ARM), seed=3), 20.0, 100.0).streams[0]
     effort, most = stream.effort.copy(), np.abs(stream.effort[:, 1]).max()

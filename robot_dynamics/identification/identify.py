@@ -222,6 +222,7 @@ def _identified(run: _Run[F, I]) -> I:
     if mixture is not None or astray:
         explained = {*run.joints}
     told = run.motors_shared(first, explained)
+    told |= run.without_usable(first.errors)
     told |= run.filters_at_fault(first.errors, {*explained, *told})
     between = [*missing_between(run.work.mechanism, run.joints, run.locked)]
     refuse_nonsense(first.errors, [*causes, *told.values(), *between])
@@ -463,6 +464,16 @@ class _Run(ABC, Generic[F, I]):
             scale[each.joint] = each.factor * scale.get(each.joint, 1.0)
         unrelated = frozenset(each.joint for each in doubtful if math.isnan(each.scale))
         return replace(self, work=replace(self.work, effort_scale=scale, unrelated=unrelated))
+
+    def without_usable(self, errors: Errors) -> dict[str, str]:
+        """By joint, a line for each with a large error of whose efforts none was used."""
+        usable = np.asarray(sum(each.usable for each in self.used.values()))
+        return {
+            joint: f"{joint}: none of its efforts could be used (see the notes): its torque is "
+            "about that of the description"
+            for joint, count, error in zip(self.joints, usable, errors.relative, strict=True)
+            if not count and error > LITTLE
+        }
 
     def filters_at_fault(self, errors: Errors, explained: set[str]) -> dict[str, str]:
         """By joint, a line for each whose large error is mostly the filter's fault."""

@@ -156,13 +156,17 @@ def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
 
 def _is_limit(efforts: Floats, extreme: float) -> bool:
     """Whether efforts (k,) remain at their extreme `SATURATED` times as long as at the values
-    before and after, and as is usual at other values."""
+    before and after, and as is usual at other values. The other extreme may be a limit, too, and
+    tells nothing."""
     begin = np.flatnonzero(np.r_[True, np.diff(efforts) != 0])
     runs = np.diff(np.r_[begin, len(efforts)])
-    top = efforts[begin] == extreme
-    beside = np.maximum(np.r_[0, runs[:-1]], np.r_[runs[1:], 0])[top]
-    usual = float(np.quantile(runs[~top], USUAL)) if not top.all() else 1.0
-    return bool((runs[top] >= SATURATED * np.maximum(beside, usual)).any())
+    values = efforts[begin]
+    other = (values != np.nanmax(efforts)) & (values != np.nanmin(efforts))
+    lengths = np.where(other, runs, 0)
+    beside = np.maximum(np.r_[0, lengths[:-1]], np.r_[lengths[1:], 0])
+    usual = float(np.quantile(runs[other], USUAL)) if other.any() else 1.0
+    limit = runs >= SATURATED * np.maximum(beside, usual)
+    return bool((limit & (values == extreme)).any())
 
 
 def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:

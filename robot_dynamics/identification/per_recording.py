@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..errors import RecordingError
 from ..mechanism import Mechanism
 from .band import Needed, Spread, needed
 from .closed import ClosedUnknowns
@@ -227,9 +228,15 @@ def reduced(
         source: the recording.
         joints: the joints to take; None: all that were recorded.
         excluded: the joints whose efforts are not used.
+
+    Raises:
+        RecordingError: it cannot be used.
     """
     prepared = work.prepared(source, joints)
     seen, _ = work.parts(prepared)
+    if not any(each.usable.any() for each in seen.stretches):
+        words = f"{prepared.source}: no usable efforts: saturated motors, or joints at rest"
+        raise RecordingError(words, name=prepared.source)
     if excluded:
         used = np.array([name not in excluded for name in prepared.joints])
         stretches = (replace(each, usable=each.usable & used) for each in seen.stretches)
