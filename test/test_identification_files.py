@@ -1323,6 +1323,37 @@ def test_what_is_written_is_what_was_found_whatever_the_description(tmp_path, na
     assert ("description" + Path(name).suffix in copies) == (not beside)
 
 
+def test_recordings_of_one_file_name_are_told_apart(tmp_path, truth):
+    logs = []
+    for seed, day in enumerate(("monday", "tuesday", "friday")):
+        (tmp_path / day).mkdir()
+        logs.append(csv_of(recording(truth, 8.0, 100.0, seed=seed), tmp_path / day / "log.csv"))
+    logs[2].write_text("time,a\n0,1\n")
+    lines = []
+    found = rd.identify(ARM, logs, progress=lines.append)
+    first, second = (f"{day}{os.sep}log.csv" for day in ("monday", "tuesday"))
+    assert {*found.cutoffs} == {first, second}
+    (left_out,) = (each for each in found.warnings if each.startswith("left out: "))
+    assert left_out.startswith(f"left out: friday{os.sep}log.csv: no column")
+    assert f"judging {first} and 1 more" in lines
+    assert {*rd.identify(ARM, logs[0], validate=logs[0]).cutoffs} == {"log.csv"}
+
+
+def test_results_are_written_whole_or_not_at_all(tmp_path, truth, monkeypatch):
+    """On a full disk, the results of an earlier run stay as they are."""
+    found = rd.identify(ARM, recording(truth, 8.0, 100.0))
+    files = save(found, tmp_path)
+    before = {path: path.read_bytes() for path in files.values()}
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(InputError, match="cannot be written"):
+        save(found, tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_report_opens_in_a_browser(identified, tmp_path, scheme, width):

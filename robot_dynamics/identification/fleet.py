@@ -517,6 +517,12 @@ def located(source: Source) -> Recording | str:
     return os.path.abspath(os.path.expanduser(source))
 
 
+def key_of(source: Source) -> str:
+    """The name that identifies a recording in every process."""
+    found = located(source)
+    return found.source if isinstance(found, Recording) else found
+
+
 def _exist(paths: list[str]) -> list[bool]:
     """Runs on a worker."""
     return [os.path.exists(path) for path in paths]

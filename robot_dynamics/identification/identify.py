@@ -25,7 +25,7 @@ from .contacts import Contact
 from .doubts import LITTLE as SUSPECT
 from .doubts import Doubt, PlainModel, doubts, nothing_left, plain_model, remaining
 from .fit import Fit, Fitted, about_described_bodies, fit
-from .fleet import Sum, fleet_at, one_blas_thread
+from .fleet import Sum, fleet_at, key_of, one_blas_thread
 from .friction_smoothing import FrictionSmoothing, smoothing_words
 from .identified import Identified, Kept, Trace, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
@@ -41,7 +41,6 @@ from .per_recording import (
     degrees_recorded,
     errors_near_rest,
     filters_at_fault,
-    key_of,
     mixed_up,
     motors_shared,
     traces_of,
@@ -66,7 +65,7 @@ from .quality import (
     other_unit,
     undetermined,
 )
-from .read import Source, as_list
+from .read import Source, as_list, names_in_folders
 from .recording import Floats
 from .reduction import a_few, chosen_filters, sum_of
 from .selection import places_of
@@ -187,6 +186,7 @@ def identify(
     if not sources:
         raise InputError("recordings: found none, expected at least one", name="recordings")
     judges = as_list(validate) if validate is not None else []
+    names = names_in_folders([*sources, *judges])
     with (
         fleet_at(scheduler, workers, len(sources) + len(judges)) as fleet,
         PreparedCache() as cache,
@@ -194,10 +194,10 @@ def identify(
         work = Work(
             mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff,
             0.0 if judges else HELD_OUT, cache if fleet.local else None, position_offset or {},
-            motor_efforts=motor_efforts,
+            motor_efforts=motor_efforts, names=names,
         )  # fmt: skip
         kind: type[_Run[Any, Any]] = _ClosedRun if mechanism.loops else _OpenRun
-        run = kind.of(Passes(fleet, progress), work, sources, judges)
+        run = kind.of(Passes(fleet, progress, names), work, sources, judges)
         found: Identification | ClosedIdentification = _identified(run)
         return replace(found, source=source, notes=(*fleet.notes, *found.notes))
 

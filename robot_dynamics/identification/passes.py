@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from ..errors import RobotDynamicsError
-from .fleet import Fleet, Sum
+from .fleet import Fleet, Sum, key_of
 from .read import Source, name_of
 
 SINGLE = 3
@@ -21,8 +21,10 @@ R = TypeVar("R")
 class Passes:
     """Applies functions to the recordings, some of which may be unusable."""
 
-    def __init__(self, fleet: Fleet, progress: Callable[[str], None]):
-        self._fleet, self.progress = fleet, progress
+    def __init__(
+        self, fleet: Fleet, progress: Callable[[str], None], names: Mapping[str, str] | None = None
+    ):
+        self._fleet, self.progress, self._names = fleet, progress, names or {}
         self._left_out: list[tuple[str, str]] = []
         """The names of recordings that could not be used, and their errors"""
 
@@ -42,7 +44,7 @@ class Passes:
         indices, faults = [*sources], {}
         if indices:
             more = f" and {len(indices) - 1} more" if len(indices) > 1 else ""
-            self.progress(f"{doing} {name_of(sources[indices[0]])}{more}")
+            self.progress(f"{doing} {self._name(sources[indices[0]])}{more}")
         for done, (k, outcome) in enumerate(self._fleet.map(function, [*sources.values()]), 1):
             index = indices[k]
             if isinstance(outcome, RobotDynamicsError):
@@ -50,10 +52,17 @@ class Passes:
             else:
                 yield index, outcome
             if len(indices) > 1:
-                self.progress(f"{doing}: {done} of {len(indices)}, {name_of(sources[index])}")
+                self.progress(f"{doing}: {done} of {len(indices)}, {self._name(sources[index])}")
         if needed and faults and len(faults) == len(indices):
             raise faults[min(faults)]
-        self._left_out += [(name_of(sources[k]), str(faults[k])) for k in sorted(faults)]
+        for k in sorted(faults):
+            file, name = name_of(sources[k]), self._name(sources[k])
+            words = str(faults[k])
+            line = name + words.removeprefix(file) if words.startswith(f"{file}:") else words
+            self._left_out.append((name, line))
+
+    def _name(self, source: Source) -> str:
+        return self._names.get(key_of(source), name_of(source))
 
     def summed(
         self,

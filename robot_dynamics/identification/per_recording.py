@@ -17,7 +17,7 @@ from .closed import ClosedUnknowns
 from .contacts import Contact, contacts
 from .cutoff import FilterFault, choose, filter_faults
 from .delays import even_with_efforts
-from .fleet import located
+from .fleet import key_of
 from .friction_smoothing import FrictionSmoothing, NearRest
 from .identified import Trace
 from .mixed import Mixed, Mounting, in_degrees, mixed
@@ -88,6 +88,8 @@ class Work:
     use if it is as good as their own"""
     judges: frozenset[str] = frozenset()
     """The recordings used only for validation, by `key_of`"""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By `key_of`, the names of recordings that share their file's name with others"""
 
     _unknowns: dict[tuple[str, ...], Columns] = field(default_factory=dict, repr=False)
     """Those of `unknowns` that were asked for, which all settings for the same robot share"""
@@ -191,6 +193,8 @@ class Work:
         recording = adapted(
             source, self.topic, self.rename, self.effort_scale, self.position_offset
         )
+        name = self.names.get(key_of(source), recording.source)
+        recording = replace(recording, source=name)
         if self.motor_efforts:
             recording = at_joints(recording, match(self.mechanism, recording.names)[0])
         if self.unrelated:
@@ -378,9 +382,3 @@ def traces_of(work: Work, source: Source, joints: tuple[str, ...]) -> tuple[Trac
         for seen, part in zip((True, False), work.parts(prepared), strict=True)
         for samples in part.stretches
     )
-
-
-def key_of(source: Source) -> str:
-    """The name that identifies a recording in every process."""
-    found = located(source)
-    return found.source if isinstance(found, Recording) else found

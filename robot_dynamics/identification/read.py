@@ -36,6 +36,23 @@ def name_of(source: Source) -> str:
     return source.source if isinstance(source, Recording) else Path(source).name
 
 
+def names_in_folders(sources: Iterable[Source]) -> dict[str, str]:
+    """By absolute path, names of the recordings that share their file's name with others: with as
+    many of the folders before it as tell them apart."""
+    files = (each for each in sources if not isinstance(each, Recording))
+    alike: dict[str, list[tuple[str, ...]]] = {}
+    for path in {Path(os.path.abspath(os.path.expanduser(each))) for each in files}:
+        alike.setdefault(path.name, []).append(path.parts)
+    found = {}
+    for some in alike.values():
+        depth = 1
+        while len({parts[-depth:] for parts in some}) < len(some):
+            depth += 1
+        if depth > 1:
+            found |= {os.path.join(*parts): os.path.join(*parts[-depth:]) for parts in some}
+    return found
+
+
 def adapted(
     source: Source,
     topic: str | None,

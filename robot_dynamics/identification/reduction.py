@@ -8,15 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from .fleet import Sum
+from .fleet import Sum, key_of
 from .normal_equations import NormalEquations, quietest
 from .passes import Passes
-from .per_recording import (
-    Reduced,
-    Work,
-    key_of,
-    reduced,
-)
+from .per_recording import Reduced, Work, reduced
 from .read import Source
 from .shared_filter import FEW, SharedFilter, groups
 

@@ -13,7 +13,15 @@ import yaml
 
 from ..description import load, urdf_text, urdf_writer
 from ..description.compound import PARTS, parts_of
-from ..description.files import find, is_text, is_yaml, read_text, urdf_of
+from ..description.files import (
+    find,
+    is_text,
+    is_yaml,
+    read_text,
+    urdf_of,
+    write_bytes,
+    write_text,
+)
 from ..description.formats import form_of
 from ..description.xacro_process import expanded
 from ..errors import InputError, Place, RobotDynamicsError
@@ -69,7 +77,7 @@ def save(result: Result, folder: Path) -> dict[str, Path]:
         folder.mkdir(parents=True, exist_ok=True)
         written = _descriptions(result, folder)
         written["report"] = folder / "report.json"
-        written["report"].write_text(json.dumps(finite(summary(result)), indent=1) + "\n")
+        write_text(written["report"], json.dumps(finite(summary(result)), indent=1) + "\n")
     except OSError as error:
         raise InputError(
             f"{folder}: cannot be written to ({error.strerror})", name=str(folder)
@@ -84,11 +92,11 @@ def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
     form = "yaml" if text is None else form_of(text.decode(errors="replace"))
     if text is None:
         written["description"] = folder / f"{COPY}.yaml"
-        written["description"].write_text(read_text(find(result.source)))
+        write_text(written["description"], read_text(find(result.source)))
         whole = _tree(result, content)
     else:
         copy = folder / f"{COPY}{ENDING_OF[form]}"
-        copy.write_bytes(text)
+        write_bytes(copy, text)
         refers_to = copy.name
         if path is None or form == "urdf" or _is_whole(copy):
             written["description"] = copy
@@ -98,11 +106,10 @@ def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
         whole = content | {"urdf": refers_to} | _extras(result, content)
     if form == "urdf" or not result.mechanism.loops:
         written["urdf"] = folder / "identified.urdf"
-        written["urdf"].write_bytes(_urdf(result, text if form == "urdf" else None))
+        write_bytes(written["urdf"], _urdf(result, text if form == "urdf" else None))
     heading = "# Identified from recordings; report.json gives the accuracy.\n"
-    written["identified"].write_text(
-        heading + yaml.safe_dump(whole, sort_keys=False, default_flow_style=None, width=100)
-    )
+    body = yaml.safe_dump(whole, sort_keys=False, default_flow_style=None, width=100)
+    write_text(written["identified"], heading + body)
     return written
 
 
