@@ -17,9 +17,8 @@ from robot_dynamics.errors import RecordingError
 from robot_dynamics.identification import Recording, identify, preparation, reduction
 from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.delays import effort_delay
-from robot_dynamics.identification.fleet import located
+from robot_dynamics.identification.fleet import key_of, located
 from robot_dynamics.identification.low_pass import filtered
-from robot_dynamics.identification.fleet import key_of
 from robot_dynamics.identification.per_recording import Work
 from robot_dynamics.identification.preparation import Even, even
 from robot_dynamics.identification.recording import Stream
