@@ -215,6 +215,20 @@ def test_the_model_of_coupled_motors_is_identified_with_their_gains(coupled):
     assert apart.errors.relative[4] > 2 * found.errors.relative[4]
 
 
+def test_where_motors_share_a_joint_a_wrong_effort_may_be_that_of_each_of_them(coupled):
+    path, told = coupled
+    log = wrist_log(None, 1)
+    (stream,) = log.streams
+    effort = stream.effort * [1, 1, 1, 1, 1, -1]
+    wrong = replace(log, streams=(replace(stream, effort=effort),))
+    found = rd.identify(
+        str(path), wrong, validate=wrist_log(None, 3), cutoff=50.0, effort_scale=told.gains,
+        motor_efforts=True,
+    )  # fmt: skip
+    (line,) = (each for each in found.warnings if each.startswith("j5: the model leaves"))
+    assert "which is that of the motors recorded at j5, j6" in line
+
+
 def test_efforts_of_motors_are_those_of_joints_by_their_rows():
     mechanism = rd.load(urdf(1.0))
     a, b = (

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ..description import load
-from ..errors import InputError, RecordingError, wrong
+from ..errors import InputError, RecordingError, listed, wrong
 from ..mechanism import Mechanism
 from . import contacts, shared_motors
 from .band import Band, Needed, Spread, spread
@@ -30,6 +30,7 @@ from .friction_smoothing import FrictionSmoothing, smoothing_words
 from .identified import Identified, Kept, Trace, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .mixed import Mixed, Mounting
+from .motor_efforts import motor_rows
 from .normal_equations import NormalEquations
 from .passes import Passes, together
 from .per_recording import (
@@ -221,8 +222,8 @@ def _identified(run: _Run[F, I]) -> I:
     explained = {each.joint for each in doubtful}
     if mixture is not None or astray:
         explained = {*run.joints}
-    told = run.motors_shared(first, explained)
-    told |= run.without_usable(first.errors)
+    told = run.without_usable(first.errors) | run.sums_of_motors(first.errors, explained)
+    told |= run.motors_shared(first, {*explained, *told})
     told |= run.filters_at_fault(first.errors, {*explained, *told})
     between = [*missing_between(run.work.mechanism, run.joints, run.locked)]
     refuse_nonsense(first.errors, [*causes, *told.values(), *between])
@@ -475,6 +476,10 @@ class _Run(ABC, Generic[F, I]):
             if not count and error > LITTLE
         }
 
+    def sums_of_motors(self, _errors: Errors, _explained: set[str], /) -> dict[str, str]:
+        """By joint, a line for each with a large error whose torque is that of several motors."""
+        return {}
+
     def filters_at_fault(self, errors: Errors, explained: set[str]) -> dict[str, str]:
         """By joint, a line for each whose large error is mostly the filter's fault."""
         much = {
@@ -661,6 +666,22 @@ class _OpenRun(_Run[Fit, Identification]):
         test = partial(motors_shared, self.work, identified=first.model, tested=tested)
         found = self.passes.over("looking for shared motors in", test, self.first, needed=False)
         return shared_motors.words(each for _, some in found for each in some)
+
+    def sums_of_motors(self, errors: Errors, explained: set[str], /) -> dict[str, str]:
+        if not self.work.motor_efforts:
+            return {}
+        found = {}
+        columns = motor_rows(self.described).T
+        for joint, error, column in zip(self.joints, errors.relative, columns, strict=True):
+            motors = [*itertools.compress(self.joints, column)]
+            if len(motors) > 1 and error > LITTLE and joint not in explained:
+                found[joint] = (
+                    f"{joint}: the model leaves {100 * error:.0f} % of the torque unexplained, "
+                    f"which is that of the motors recorded at {listed(motors)}: are the efforts of "
+                    "all of them motor torques, each reflected to its joint, with the right sign "
+                    "(--effort-scale), and are their gear ratios right?"
+                )
+        return found
 
     def about_described(self, found: Fit, /) -> Fit | None:
         return about_described_bodies(found)

@@ -43,7 +43,7 @@ def names_in_folders(sources: Iterable[Source]) -> dict[str, str]:
     alike: dict[str, list[tuple[str, ...]]] = {}
     for path in {Path(os.path.abspath(os.path.expanduser(each))) for each in files}:
         alike.setdefault(path.name, []).append(path.parts)
-    found = {}
+    found: dict[str, str] = {}
     for some in alike.values():
         depth = 1
         while len({parts[-depth:] for parts in some}) < len(some):
