@@ -19,6 +19,7 @@ from .band import Band
 from .contacts import Contact
 from .doubts import Doubt
 from .fit import Fitted
+from .quality import AT_TIMES
 from .recording import Floats
 from .samples import Choice, Samples
 from .torque_errors import Errors
@@ -178,12 +179,15 @@ def stays(kept: Kept, errors: Errors, left_out: Sequence[Doubt] = ()) -> Iterato
     )
 
 
-def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
+def refuse_nonsense(
+    errors: Errors, causes: Sequence[str] = (), fitted: Errors | None = None
+) -> None:
     """Check that the model explains at least one joint's torque.
 
     Args:
         errors: the errors on held-out motion.
         causes: possible reasons (positions, filters), the likeliest first, which is reported.
+        fitted: the errors on the motion used for the fit; None: unknown.
 
     Raises:
         RecordingError: the model explains no joint's torque.
@@ -192,6 +196,17 @@ def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
     if len(known) and known.min() > NONSENSE:
         if causes:
             raise RecordingError(causes[0], name="recording")
+        seen = errors.relative if fitted is None else fitted.relative
+        least = seen[np.isfinite(seen)].min(initial=np.inf)
+        if least < AT_TIMES * known.min():
+            raise RecordingError(
+                "the efforts of the held-out motion do not match the model that was fitted to the "
+                f"rest: it leaves {100 * known.min():.0f} % of them unexplained, but only "
+                f"{100 * least:.2g} % in the motion that was fitted: was the robot touched or "
+                "loaded in the held-out motion? Otherwise, record longer and more varied motion, "
+                "or give other recordings for validation (--validate)",
+                name="recording",
+            )
         raise RecordingError(
             "the efforts do not match this robot's torques at any joint (the best model leaves "
             f"{100 * known.min():.0f} % of them unexplained): check that the recording belongs to "

@@ -226,7 +226,7 @@ def _identified(run: _Run[F, I]) -> I:
     told |= run.motors_shared(first, {*explained, *told})
     told |= run.filters_at_fault(first.errors, {*explained, *told})
     between = [*missing_between(run.work.mechanism, run.joints, run.locked)]
-    refuse_nonsense(first.errors, [*causes, *told.values(), *between])
+    refuse_nonsense(first.errors, [*causes, *told.values(), *between], first.fitted)
     if not astray:
         suspect += between if doubtful else []
         suspect += [each.words(given.get(each.joint, 1.0)) for each in doubtful]
