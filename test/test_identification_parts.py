@@ -974,11 +974,11 @@ def test_large_errors_of_unseen_motion_alone_are_no_wrong_unit(fitted, said):
 def test_a_model_that_explains_one_joint_is_no_nonsense():
     refuse_nonsense(misses([0.97, 3.0], [1.0, 1.0]))
     refuse_nonsense(misses([np.nan, np.nan], [np.nan, np.nan]))
-    for known, words in (
+    for known, said in (
         (0.2, "but only 20 % in the motion that was fitted"),
         (0.4, "do not match"),
     ):
-        with pytest.raises(RecordingError, match=words):
+        with pytest.raises(RecordingError, match=said):
             refuse_nonsense(misses([1.0, 3.0], [1.0, 1.0]), (), misses([known, 2.0], [1.0, 1.0]))
     with pytest.raises(RecordingError, match=r"leaves 100 % of them unexplained.* nothing touched"):
         refuse_nonsense(misses([0.995, 3.0], [1.0, 1.0]))
