@@ -1339,6 +1339,23 @@ def test_recordings_of_one_file_name_are_told_apart(tmp_path, truth):
     assert {*rd.identify(ARM, logs[0], validate=logs[0]).cutoffs} == {"log.csv"}
 
 
+def test_rows_out_of_order_are_sorted_and_states_in_random_order_are_refused(tmp_path, truth):
+    recorded = recording(truth, 8.0, 100.0)
+    header, *rows = csv_of(recorded, tmp_path / "log.csv").read_text().splitlines()
+    order = np.random.default_rng(0).permutation(len(rows))
+    mixed = tmp_path / "mixed.csv"
+    mixed.write_text("\n".join([header, *(rows[k] for k in order)]) + "\n")
+    states = [prepare(read(path), "abc", 10.0).stretches for path in (tmp_path / "log.csv", mixed)]
+    np.testing.assert_array_equal(states[0][0].q, states[1][0].q)
+    (stream,) = recorded.streams
+    for wrong in (
+        replace(stream, time=stream.time[order]),
+        replace(stream.rows(order), time=stream.time),
+    ):
+        with pytest.raises(RecordingError, match="in the order of their times"):
+            prepare(Recording("log", (wrong,)), "abc", 10.0)
+
+
 def test_results_are_written_whole_or_not_at_all(tmp_path, truth, monkeypatch):
     """On a full disk, the results of an earlier run stay as they are."""
     found = rd.identify(ARM, recording(truth, 8.0, 100.0))

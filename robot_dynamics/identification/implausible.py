@@ -20,6 +20,9 @@ MOST_ROBOTS, APART, LEAST_APART = 4, 0.25, 0.01
 """Largest number of robots whose messages may alternate; ratio of the usual step from one message
 to the next of the same robot to that between robots, below which they do; rad or m, the smallest
 usual step between robots"""
+FEWEST_ORDERED, UNORDERED = 100, 0.9
+"""Number of messages from which on their order is checked; ratio of the usual steps between close
+messages to those between any two, beyond which, and below the inverse of which, it is random"""
 BLOCK = 3.0
 """s: where the clock is set back more often, on average, each block may be that of another robot"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
@@ -113,6 +116,24 @@ def _reversing(position: Floats, effort: Floats) -> bool:
         return False
     step = np.diff(sizes).min()
     return bool(sizes[0] <= max(NEAR_ZERO * sizes[-1], (1 + NEAR_ZERO) * step))
+
+
+def check_order(stream: Stream, source: str) -> None:
+    """Refuse messages whose states are in random order: successive ones, and those that follow the
+    next, are as far apart as any two."""
+    stream = stream.rows(np.argsort(stream.time, kind="stable"))
+    position = stream.position[np.isfinite(stream.position).all(axis=1)]
+    if len(position) < FEWEST_ORDERED:
+        return
+    others = [position[k:] - position[:-k] for k in range(1, MOST_ROBOTS + 1)]
+    others.append(position - np.random.default_rng(0).permutation(position))
+    *near, any_two = (float(np.median(np.abs(each).max(axis=1))) for each in others)
+    if any_two > LEAST_APART and all(UNORDERED < each / any_two < 1 / UNORDERED for each in near):
+        raise RecordingError(
+            f"{source}: positions differ as much from one message to the next as between any two: "
+            "are the messages in the order of their times?",
+            name=source,
+        )
 
 
 def check_source(stream: Stream, source: str) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import RecordingError
 from ..inputs import frequency
-from .implausible import check_source, with_efforts, without_absurd
+from .implausible import check_order, check_source, with_efforts, without_absurd
 from .jumps import without_jumps
 from .low_pass import filtered, transient_length
 from .recorded_rates import with_rates
@@ -220,6 +220,7 @@ def even(
     if efforts:
         stream, measured = with_efforts(stream, source, notes)
     check_source(stream, source)
+    check_order(stream, source)
     pieces = sorted(even_stretches(stream, notes, turns), key=lambda piece: piece.time[0])
     pieces = [part for piece in pieces for part in piece.parts(AT_ONCE)]
     if not pieces:

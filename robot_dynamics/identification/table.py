@@ -161,11 +161,13 @@ def _check_stamps(stamps: Floats, name: str, source: str, *, sure: bool) -> None
             "time nevertheless, call it time",
             name=source,
         )
-    fresh = np.abs(steps[steps != 0])
+    # rows may be out of order
+    fresh = np.diff(np.unique(stamps[np.isfinite(stamps)]))
     step = float(np.median(fresh)) if len(fresh) else np.inf
-    if 2 * len(fresh) < len(steps) and step > SLOWEST:
+    repeats = int((steps == 0).sum())
+    if 2 * repeats > len(steps) and step > SLOWEST:
         raise RecordingError(
-            f"{source}: {name}: repeats the previous row's in {len(steps) - len(fresh)} of "
+            f"{source}: {name}: repeats the previous row's in {repeats} of "
             f"{counted(len(steps) + 1, 'row')}: was it written with too few digits? Seconds since "
             "the start need fewer",
             name=source,
