@@ -203,8 +203,9 @@ def refuse_nonsense(
                 "the efforts of the held-out motion do not match the model that was fitted to the "
                 f"rest: it leaves {100 * known.min():.0f} % of them unexplained, but only "
                 f"{100 * least:.2g} % in the motion that was fitted: was the robot touched or "
-                "loaded in the held-out motion? Otherwise, record longer and more varied motion, "
-                "or give other recordings for validation (--validate)",
+                "loaded in the held-out motion, or are its efforts of another sign or unit there? "
+                "Otherwise, record longer and more varied motion, or give other recordings for "
+                "validation (--validate)",
                 name="recording",
             )
         raise RecordingError(
