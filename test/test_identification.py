@@ -607,7 +607,7 @@ def test_a_filter_is_not_blamed_for_much_where_it_spoils_little(arm, truth):
     words = judged_with([-1, 1, 1])
     assert any(each.startswith("a: ") and "unexplained" in each for each in words), words
     assert not any("filter causes" in each for each in words)
-    with pytest.raises(RecordingError, match="held-out motion do not match .* another sign"):
+    with pytest.raises(RecordingError, match=r"held-out motion do not match .* another sign"):
         judged_with([-1, -1, -1])
 
 
