@@ -893,6 +893,14 @@ def test_positions_within_a_range_of_several_turns_are_joined(span):
     assert not notes
 
 
+@pytest.mark.parametrize("count", range(4, 14))
+def test_a_jump_among_few_messages_is_no_trouble(count):
+    """Such as those between two resets of the clock."""
+    jumping = np.where(np.arange(count) < count - 2, 0.0, -2.0)
+    (stream,) = even_stretches(stream_of(T[:count], jumping), [])
+    np.testing.assert_array_equal(stream.position[:, 0], jumping)
+
+
 def test_degrees_are_not_taken_for_turns():
     degrees = np.rad2deg(2 * np.sin(2 * np.pi * T))[::5]
     notes: list[str] = []

@@ -969,6 +969,9 @@ def test_large_errors_of_unseen_motion_alone_are_no_wrong_unit(fitted, said):
     (told,) = large(misses([0.6, 0.1], [1.0, 1.0]), fitted=np.array([fitted] * 2))
     assert told.startswith("a: the model leaves 60 % of the torque unexplained")
     assert said in told
+    # nor are they explained by an error that is only smaller
+    (told,) = large(misses([6.0, 0.1], [1.0, 1.0]), fitted=np.array([1.5, 0.1]))
+    assert "right sign" in told
 
 
 def test_a_model_that_explains_one_joint_is_no_nonsense():

@@ -80,7 +80,7 @@ def _range(position: Floats, steps: Floats, usual: Floats, most: Floats) -> floa
     pairs = np.sort([position[:-1], position[1:]], axis=0)
     ends = (pairs[0] <= position.min() + most) & (pairs[1] >= position.max() - most)
     jumps = np.where(np.abs(off) > most, np.sign(off), 0.0)
-    alone = np.convolve(jumps, np.ones(2 * NEARBY + 1), "same") == jumps
+    alone = np.convolve(jumps, np.ones(2 * NEARBY + 1))[NEARBY:-NEARBY] == jumps
     passing = ends & alone & (off * usual < 0) & (np.abs(off) > np.maximum(most, TURN))
     beside = np.convolve(steps, (0.5, 0.0, 0.5), "same")
     return float(np.median(np.abs(steps - beside)[passing])) if passing.any() else 0.0

@@ -394,7 +394,7 @@ def unexplained(
                 f"usually only {100 * most:.2g} %: was the robot touched or loaded at times? If "
                 "not, check its efforts (--effort-scale) and the description"
             )
-        elif known < AT_TIMES * error:  # and so would these
+        elif known < min(LITTLE, AT_TIMES * error):  # and so would these
             yield (
                 f"{joint}: the model leaves {100 * error:.0f} % of the torque unexplained, but "
                 f"only {100 * known:.2g} % in the motion that was fitted: record longer and more "
