@@ -145,6 +145,18 @@ def test_a_recording_needs_no_efforts_and_is_filtered_where_it_is_asked_for(tmp_
         assert any(note.startswith("not filtered") for note in states(str(file), ["q"]).notes)
 
 
+@pytest.mark.parametrize("size", [0.0, 0.0015])
+def test_a_recording_may_move_little_or_not_at_all(tmp_path, size):
+    """Torques are computed at rest, too, and a slide of 3 mm is motion."""
+    time = 0.01 * np.arange(401)
+    recorded = np.column_stack([time, size * np.sin(3 * time), np.sin(time)])
+    file = tmp_path / "r.csv"
+    head = "time,q/position,q/effort"
+    np.savetxt(file, recorded, delimiter=",", header=head, comments="")
+    found = states(str(file), ["q"])
+    np.testing.assert_allclose(np.ptp(found.q), 2 * size, rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

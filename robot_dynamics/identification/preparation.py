@@ -205,7 +205,8 @@ def even(
         joints: the joints to take, all of them in the recording.
         sliding: which of the joints slide; the others turn.
         late: whether to use recorded rates that come after the positions.
-        efforts: whether efforts are needed; otherwise they are not looked at.
+        efforts: whether efforts are needed; otherwise they are not looked at, and the robot may be
+            at rest.
 
     Raises:
         RecordingError: no efforts, too short, or at rest.
@@ -232,7 +233,9 @@ def even(
         raise _unusable(source, words, notes)
     if rate < SLOW:
         notes.append(f"{every}: are the times in seconds?")
-    _check_motion(pieces, turns, source, notes)
+    _check_length(pieces, source, notes)
+    if efforts:
+        _check_motion(pieces, turns, source, notes)
     start = pieces[0].time[0]
     pieces, delay = with_rates(pieces, notes, late)
     pieces = [replace(each, time=each.time - start) for each in pieces]
@@ -257,7 +260,8 @@ def prepare(
         cutoff: Hz; None: not filtered.
         rests: whether to keep samples at rest.
         sliding: which of the joints slide; the others turn.
-        efforts: whether efforts are needed; otherwise they are not looked at.
+        efforts: whether efforts are needed; otherwise they are not looked at, and the robot may be
+            at rest.
 
     Raises:
         RecordingError: no efforts, too short, or at rest.
@@ -320,13 +324,16 @@ def _interpolated(time: Floats, values: Floats, at: Floats) -> Floats:
     return found
 
 
-def _check_motion(
-    pieces: Sequence[Stream], turns: Sequence[bool], source: str, notes: Sequence[str]
-) -> None:
+def _check_length(pieces: Sequence[Stream], source: str, notes: Sequence[str]) -> None:
     time = sum(each.duration for each in pieces)
     if time < 2 * SHORTEST:
         words = f"too short: {time:.3g} s, expected at least {2 * SHORTEST:g} s"
         raise _unusable(source, words, notes)
+
+
+def _check_motion(
+    pieces: Sequence[Stream], turns: Sequence[bool], source: str, notes: Sequence[str]
+) -> None:
     ranges = np.ptp(np.concatenate([each.position for each in pieces]), axis=0)
     if (ranges < np.where(turns, STILL, STILL_SLIDING)).all():
         words = f"the robot is at rest: no joint moves by more than {ranges.max():.2g}"
