@@ -239,3 +239,14 @@ def test_a_ramp_from_a_rest_without_torque_begins_anew_when_the_clock_is_set_bac
     assert bench.controller.clock_jumped_back(at(0.0)) is None, "it is at rest"
     for now, share in ((0.1, 0.0), (0.6, 0.5), (1.1, 1.0)):
         close(bench.state(now, math.pi / 2), share * AT_90)
+
+
+def test_an_arm_at_rest_is_held_when_the_clock_is_set_back():
+    bench = Bench(ramp_time=1.0, command_timeout=0.1, max_age=0.0)
+    bench.accelerate(100.0, 0.0)
+    for now in (100.0, 100.2, 101.3):
+        held = bench.state(now, math.pi / 2)
+    close(held, AT_90)
+    assert bench.controller.clock_jumped_back(at(0.0)) is None, "it is at rest"
+    for now in (0.1, 0.6, 1.1):
+        close(bench.state(now, math.pi / 2), AT_90)

@@ -45,7 +45,7 @@ class TorqueRamp:
         self._time = 0
         self._from: Floats | None = None
         self._since: int | None = None
-        self._ramp_time = 0.0
+        self._ramp_time, self._is_on = 0.0, False
 
     def interrupted(self, last: Floats | None) -> None:
         """Record the last torques before an interruption, from which the next ramp starts.
@@ -53,7 +53,7 @@ class TorqueRamp:
         Args:
             last: (m,) N·m or N; None: there were none.
         """
-        self._last, self._from, self._since = last, last, None
+        self._last, self._since = last, None
 
     def withheld(self) -> None:
         """Start from the torques before the last shaped ones, which were not published."""
@@ -69,11 +69,10 @@ class TorqueRamp:
             ramp_time: s; 0: none.
             slew: (m,) N·m/s or N/s; None: no limit.
         """
-        if not self._since or self._since > now:
-            self._since, self._is_on = now, False
-        elif ramp_time != self._ramp_time and not self._is_on:
-            # another ramp time applies to the rest of the way
-            self._since, self._from = now, self._last
+        # another ramp time applies to the rest of the way
+        is_another = ramp_time != self._ramp_time and not self._is_on
+        if not self._since or self._since > now or is_another:
+            self._since, self._from, self._is_on = now, self._last, False
         self._ramp_time = ramp_time
         share = (now - self._since) / SECOND / ramp_time if ramp_time else 1.0
         # a ramp time set while torques are published applies to the next start
