@@ -893,6 +893,26 @@ def test_positions_within_a_range_of_several_turns_are_joined(span):
     assert not notes
 
 
+RISING = np.linspace(0.0, 6.0, 200)
+ELSEWHERE = np.interp(np.arange(200), [0, 80, 119], [10.0, -10.0, 0.0])
+ELSEWHERE[120:] = np.linspace(-7.0, 7.0, 80)
+
+
+@pytest.mark.parametrize("position", [RISING % 4.0, ELSEWHERE], ids=["less_than_a_turn", "inside"])
+def test_jumps_that_no_encoder_makes_are_none_of_its_range(position):
+    stream, notes = glitched(position, {})
+    np.testing.assert_array_equal(stream.position[:, 0], position)
+    assert not notes
+
+
+def test_a_glitch_from_one_end_to_the_other_is_none_of_a_range():
+    position = np.interp(np.arange(200), [0, 150, 199], [-6.0, 6.0, 2.08])
+    _, notes = glitched(position, {148: -11.84})
+    assert notes == [
+        "left out: 1 message in which a position jumps and returns, such as a at 1.480 s"
+    ]
+
+
 @pytest.mark.parametrize("count", range(4, 14))
 def test_a_jump_among_few_messages_is_no_trouble(count):
     """Such as those between two resets of the clock."""
