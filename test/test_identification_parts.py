@@ -985,6 +985,9 @@ def test_a_model_that_explains_one_joint_is_no_nonsense():
             refuse_nonsense(misses([1.0, 3.0], [1.0, 1.0]), (), misses([known, 2.0], [1.0, 1.0]))
     with pytest.raises(RecordingError, match=r"leaves 100 % of them unexplained.* nothing touched"):
         refuse_nonsense(misses([0.995, 3.0], [1.0, 1.0]))
+    # nor did the fit explain anything
+    with pytest.raises(RecordingError, match=r"leaves 900 % of them unexplained.* nothing touched"):
+        refuse_nonsense(misses([9.0, 30.0], [1.0, 1.0]), (), misses([0.6, 2.0], [1.0, 1.0]))
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1, False), (3, False), (0.05, True), (1e3, True)])

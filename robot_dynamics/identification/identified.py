@@ -19,7 +19,7 @@ from .band import Band
 from .contacts import Contact
 from .doubts import Doubt
 from .fit import Fitted
-from .quality import AT_TIMES
+from .quality import AT_TIMES, LITTLE
 from .recording import Floats
 from .samples import Choice, Samples
 from .torque_errors import Errors
@@ -198,7 +198,7 @@ def refuse_nonsense(
             raise RecordingError(causes[0], name="recording")
         seen = errors.relative if fitted is None else fitted.relative
         least = seen[np.isfinite(seen)].min(initial=np.inf)
-        if least < AT_TIMES * known.min():
+        if least < min(LITTLE, AT_TIMES * known.min()):
             raise RecordingError(
                 "the efforts of the held-out motion do not match the model that was fitted to the "
                 f"rest: it leaves {100 * known.min():.0f} % of them unexplained, but only "
