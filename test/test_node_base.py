@@ -171,6 +171,17 @@ def test_without_the_term_gravity_the_base_accelerates_all_the_same(tmp_path):
     assert ship.farewell(0.04) == pytest.approx([0.0] * len(ship.names), abs=1e-12)
 
 
+def test_a_motion_with_its_attitude_is_used_whatever_the_terms_become(tmp_path):
+    """Unlike an IMU's, it does not depend on them."""
+    ship = Ship(tmp_path, terms=("inertia", "coriolis", "rotors"), base_timeout=60.0)
+    base = motion(7)
+    ship.told(0.0, base)
+    settings = ship.settings.changed({"terms": ("inertia", "coriolis", "gravity", "rotors")})
+    ship.controller.settings = settings
+    ship.controller.adopt(Model(ModelSpec(ship.controller.model.spec.mechanism, settings)))
+    assert relative(ship.here(0.01), ship.expected(base)) < ROUNDING
+
+
 @pytest.mark.parametrize(
     "changed",
     [

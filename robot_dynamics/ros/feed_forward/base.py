@@ -253,8 +253,8 @@ def _has_gravity(model: Model) -> bool:
 
 
 def _basis(source: str, model: Model, settings: Settings) -> tuple[object, ...]:
-    """The parameters on which the use of a message depends."""
+    """The parameters on which the use of a message depends; a whole motion depends on none."""
     if source == MOTION:
-        return (_has_gravity(model),)
+        return ()
     way = settings.base_imu_pose, settings.base_gravity, settings.base_angular_acceleration
     return _has_gravity(model), model.spec.settings.gravity, *way
