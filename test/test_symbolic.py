@@ -319,8 +319,9 @@ def test_a_joint_named_as_a_function_or_pi_is_neither(tmp_path, joint, parameter
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_coordinate_with_the_name_of_anothers_rate_is_refused():
-    q, qd = sympy.symbols("x x_d"), sympy.symbols("v w")
+@pytest.mark.parametrize("other", ["x", "x_d", "x_dd"])
+def test_a_coordinate_with_the_name_of_another_or_of_its_rates_is_refused(other):
+    q, qd = sympy.symbols(["x", other]), sympy.symbols("v w")
     with pytest.raises(rd.RobotDynamicsError, match="another's rate"):
         rd.from_energies(sum(v**2 for v in qd), 0, q, qd)
 
