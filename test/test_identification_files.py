@@ -204,6 +204,7 @@ def test_units_in_the_names_of_columns_are_converted(tmp_path):
         ("time,a/position,x/a/position\n1,2,3", "two columns"),
         ("time,a/position\n1,2\n1,2,3", "row 3: 3 cells"),
         ("time,a/position\n0,5,2,25", "row 2: 4 cells .*decimal commas, separate .*semicolons"),
+        ("time;a/position\n0,5;2;25", "row 2: 3 cells where the header has 2$"),
         ("time,a/position\n1\n2", "row 2: 1 cells"),
         ("time;a/position\n1,2\n1,3", "row 2: 1 cells"),
         ("time,a/position\n1,2\n# 1,2", "row 3: time: found '# 1'"),
