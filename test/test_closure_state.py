@@ -441,3 +441,10 @@ def test_switching_formulations_leaves_nothing_behind(rrr):
     finally:
         tracemalloc.stop()
     assert grown < 6 * 5_000, f"{grown / 6:.0f} bytes a switch"
+
+
+def test_home_is_not_changed_through_the_state_that_is_given():
+    chain = rd.InverseDynamics(rd.load(CONFIG / "five_bar.yaml")).closed
+    for given in (chain.home.q_r, chain.home.qd_r, chain.home.q_a):
+        with pytest.raises(ValueError, match="read-only"):
+            given[:] = 0.0

@@ -63,6 +63,8 @@ class Closer:
         )
         """(n_r,): the joints for which an additional whole turn makes no difference"""
         self.home = self.state(self.mobility.q_home)
+        for array in (self.home.q_r, self.home.qd_r):
+            array.flags.writeable = False  # home is shared by all callers
         parts = self.mobility.closure.parts
         each = [self.mobility if len(parts) == 1 else self.mobility.of_part(x) for x in parts]
         self._parts = [
