@@ -201,6 +201,7 @@ def listing(model, mechanism, *, seed: int = 0, reach: float = 0.2, **options):
         [model.torques, model.D, model.C, model.g, model.T, model.J_q, model.closure],
         modules="numpy",
         cse=lambda expressions: (model.intermediates, expressions),
+        dummify=True,
     )
     torques, D, C, g, T, J_q, closure = compute(*map(float, known.values()))
     assert np.abs(closure).max() < 1e-9
@@ -473,6 +474,7 @@ def renamed(robot, names):
         ("qa", "qa_d", "qa_dd", "x"),
         ("T_3_1", "tau_1", "C_1_2", "Delta1"),
         ("é", "q1", "a1", "m1"),
+        ("sin", "pi", "cos", "q1"),
     ],
 )
 def test_names_of_joints_that_mean_something_else_in_formulas_do_no_harm(names, tmp_path):

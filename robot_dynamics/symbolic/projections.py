@@ -128,7 +128,8 @@ class Projections:
         written = matrix(values, self.writer.plain)
         function = sympy.lambdify(
             (*self.q, *self.x, *self.known.values),
-            written,
+            # rows, as the symbols of a Matrix would hide functions of the same name
+            written.tolist(),
             modules="numpy",
             cse=lambda each: (needed(self.list.assignments, [written]), each),
             dummify=True,
