@@ -5,6 +5,7 @@ torques, or there are none."""
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -203,6 +204,17 @@ def test_what_an_imu_told_under_other_parameters_is_not_used(tmp_path, changed):
     ship.told(61.0, base)
     ship.controller.settings = ship.settings
     assert relative(ship.here(61.0), ship.expected(base)) < ROUNDING
+
+
+def test_what_an_imu_told_under_the_gravity_of_another_description_is_not_used(tmp_path):
+    ship = Ship(tmp_path, base_gravity="orientation", base_timeout=60.0)
+    ship.imu(0.0, motion(3, spins=False))
+    assert ship.here(0.0) is not None
+    model = ship.controller.model
+    moon = replace(model.spec.mechanism, gravity=np.array([0.0, 0.0, -1.62]))
+    ship.controller.adopt(Model(replace(model.spec, mechanism=moon)))
+    assert ship.here(0.01) is None
+    assert ship.rejected() == {"torques: no base motion": 1}
 
 
 def test_torques_come_with_a_recent_motion_of_the_base_and_not_without(tmp_path):

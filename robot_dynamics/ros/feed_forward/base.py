@@ -219,7 +219,8 @@ class Base:
             raise RefusedError("no base motion", problem)
         if self._basis != _basis(self.source, model, settings):
             raise RefusedError(
-                "no base motion", "the newest message is older than the change of a parameter"
+                "no base motion",
+                "the newest message is older than the change of a parameter or of gravity",
             )
         model.base = self._motion
 
@@ -253,8 +254,9 @@ def _has_gravity(model: Model) -> bool:
 
 
 def _basis(source: str, model: Model, settings: Settings) -> tuple[object, ...]:
-    """The parameters on which the use of a message depends; a whole motion depends on none."""
+    """The parameters, and the robot's gravity, on which the use of a message depends; a whole motion
+    depends on none."""
     if source == MOTION:
         return ()
     way = settings.base_imu_pose, settings.base_gravity, settings.base_angular_acceleration
-    return _has_gravity(model), model.spec.settings.gravity, *way
+    return _has_gravity(model), *model.dynamics.gravity_vector.tolist(), *way
