@@ -145,6 +145,18 @@ def test_a_recording_needs_no_efforts_and_is_filtered_where_it_is_asked_for(tmp_
         assert any(note.startswith("not filtered") for note in states(str(file), ["q"]).notes)
 
 
+@pytest.mark.parametrize("efforts", [np.resize([1.0, *[np.nan] * 19], 801), np.full(801, 1e12)])
+def test_a_recording_loses_no_positions_to_missing_or_absurd_efforts(tmp_path, efforts):
+    time, q, *_ = swung(801)
+    for name, each in (("r.csv", efforts), ("whole.csv", np.cos(time))):
+        columns = np.column_stack([time, q, each])
+        head = "time,q/position,q/effort"
+        np.savetxt(tmp_path / name, columns, delimiter=",", header=head, comments="")
+    found, whole = (states(str(tmp_path / name), ["q"]) for name in ("r.csv", "whole.csv"))
+    np.testing.assert_array_equal(found.q, whole.q)
+    assert found.notes == whole.notes
+
+
 @pytest.mark.parametrize("size", [0.0, 0.0015])
 def test_a_recording_may_move_little_or_not_at_all(tmp_path, size):
     """Torques are computed at rest, too, and a slide of 3 mm is motion."""

@@ -215,6 +215,8 @@ def even(
     turns = tuple(name not in set(sliding) for name in joints)
     notes = list(recording.notes)
     source = recording.source
+    if not efforts:
+        recording = recording.without_efforts(joints)
     recording = without_absurd(recording, notes)
     stream = _one_stream(recording, joints, turns, notes)
     measured: tuple[str, ...] = ()
