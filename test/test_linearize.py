@@ -206,3 +206,13 @@ def test_a_motion_is_read_as_the_options_say(tmp_path, capsys):
     assert main(["linearize", polar, "--step", "0.25", "--topic", "x"]) == 1
     assert "--step, --topic: expected only with --motion" in capsys.readouterr().err
     assert main(["linearize", polar, "--rename", "a:b"]) == 1
+
+
+def test_a_motion_whose_states_the_robot_cannot_have_is_refused(tmp_path, capsys):
+    plan, out, time = tmp_path / "plan.csv", tmp_path / "out.npz", np.linspace(0, 1, 20)
+    columns = np.column_stack([time, 100 + time, 100 - time])
+    np.savetxt(plan, columns, delimiter=",", header="time,qa1/position,qa2/position", comments="")
+    arguments = ["linearize", str(CONFIG / "five_bar.yaml"), "--motion", str(plan)]
+    assert main([*arguments, "--out", str(out)]) == 1
+    assert "the robot cannot reach any of its states" in capsys.readouterr().err
+    assert not out.exists()

@@ -103,6 +103,8 @@ def command(
         found = dynamics.linearize(moving.q, moving.qd, torques)
         more = {"time": moving.time}
     poles = found.poles
+    if motion is not None and np.isnan(poles).all():
+        raise InputError(f"{motion}: the robot cannot reach any of its states")
     if motion is not None and out is None:
         raise InputError("--motion: expected --out FILE.npz for the matrices of all states")
     lines = _lines(found, poles) if motion is None else []
