@@ -47,7 +47,7 @@ def from_energies(
     `model.document(steps=True)` shows every derivative.
 
     Args:
-        kinetic: K(q, qd) in J, a quadratic form in the rates.
+        kinetic: K(q, qd) in J, a quadratic form in the rates; all other symbols are constants.
         potential: P(q) in J.
         q: the coordinates, as symbols or as functions of time.
         qd: the rates; None: the derivatives of `q`, which must then be functions of time.
@@ -59,9 +59,9 @@ def from_energies(
         `<name>_dd`.
 
     Raises:
-        InputError: K is not a quadratic form in the rates, P depends on them, the numbers of
-            coordinates and rates differ, rates are missing, there are no coordinates, or two of
-            these symbols would have the same name.
+        InputError: K is not a quadratic form in the rates or depends on time, P depends on the
+            rates, the numbers of coordinates and rates differ, rates are missing, there are no
+            coordinates, or two of these symbols would have the same name.
 
     Source: [FGL87], by Euler and Lagrange.
     """
@@ -72,8 +72,8 @@ def from_energies(
     if not q:
         raise wrong(InputError, "q", "none", "at least one coordinate")
     K, P = sympy.sympify(kinetic), sympy.sympify(potential)
+    times = {x.args[0] for x in q if isinstance(x, sympy.Function) and len(x.args) == 1}
     if qd is None:
-        times = {x.args[0] for x in q if isinstance(x, sympy.Function) and len(x.args) == 1}
         if len(times) != 1:
             raise wrong(InputError, "qd", None, "the rates, as q is not a function of time")
         qd = [x.diff(*times) for x in q]
@@ -87,6 +87,8 @@ def from_energies(
     # rates first: if the coordinates are functions of time, the rates contain them
     rates_first = [*zip(qd, qd_, strict=True), *zip(q, q_, strict=True)]
     K, P = K.subs(rates_first), P.subs(rates_first)
+    if K.has(*times):
+        raise wrong(InputError, "kinetic", str(K), "a function of q and qd alone, not of time")
 
     # D = ∂²K/∂q̇∂q̇
     D = sympy.hessian(K, qd_) if qd_ else sympy.zeros(0, 0)
