@@ -450,6 +450,20 @@ def test_a_place_that_cannot_be_written_is_one_line_before_the_work(arguments, c
     assert arguments[-1].removesuffix("/x.png") in lines[0]
 
 
+def test_a_picture_with_a_folder_s_name_is_refused_before_the_work(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    folder = tmp_path / "pictures.png"
+    folder.mkdir()
+    assert main(["compare", POLAR, "--picture", str(folder), "--json"]) == 1
+    printed = capsys.readouterr()
+    assert "picture: found" in json.loads(printed.out or printed.err)["error"]
+
+
+def test_a_motion_of_a_single_state_is_no_motion_to_compare(capsys):
+    assert main(["compare", POLAR, "--duration", "0.004"]) == 1
+    assert "at least one" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("ends", [">&-", "| cat"])
 def test_a_closed_or_ascii_output_is_no_traceback(ends):
     command = f"{sys.executable} -m robot_dynamics torque {POLAR} --q 0 1 {ends}"

@@ -221,6 +221,27 @@ def test_an_actuator_on_a_tendon_of_one_joint_is_one_on_the_joint():
     )
 
 
+@pytest.mark.parametrize(
+    ("joint", "expected"),
+    [
+        ("", 10 + 15),
+        ('actuatorfrcrange="-7 7"', 7),
+        ('actuatorfrcrange="-90 90"', 10 + 15),
+    ],
+)
+def test_the_limit_of_a_joint_is_that_of_all_its_actuators(joint, expected):
+    """MuJoCo clamps each actuator's force, then their sum."""
+    text = f"""<mujoco><worldbody><body><joint name="turn" {joint}/><geom size=".1"/></body></worldbody>
+      <actuator><motor name="a" joint="turn" gear="10" forcerange="-1 1"/>
+      <motor name="b" joint="turn" gear="-5" forcerange="-3 3"/></actuator></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 1e3, -1e3
+    mujoco.mj_forward(model, data)
+    assert data.qfrc_actuator[0] == expected
+    assert rd.load(text).joint("turn").limits.effort == expected
+
+
 def test_an_actuator_on_a_tendon_of_a_joint_and_its_follower_has_a_gear_and_limits(recwarn):
     text = """<mujoco><worldbody>
       <body><joint name="l" type="slide"/><geom size=".1"/></body>

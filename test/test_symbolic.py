@@ -278,9 +278,9 @@ def test_a_kinetic_energy_that_depends_on_time_is_refused():
     t = sympy.Symbol("t")
     q, turning = sympy.Function("q1")(t), sympy.Function("f")(t)
     for K in (t * q.diff(t) ** 2, turning * q.diff(t) ** 2):
-        with pytest.raises(rd.RobotDynamicsError, match="kinetic: .*not of time"):
+        with pytest.raises(rd.RobotDynamicsError, match=r"kinetic: .*not of time"):
             rd.from_energies(K, 0, [q], [q.diff(t)])
-        with pytest.raises(rd.RobotDynamicsError, match="kinetic: .*not of time"):
+        with pytest.raises(rd.RobotDynamicsError, match=r"kinetic: .*not of time"):
             rd.from_energies(K, 0, [q])
     # a force that changes with time is a slope of P like any other
     assert rd.from_energies(q.diff(t) ** 2 / 2, t * q, [q]).g[0] == t

@@ -116,6 +116,8 @@ def check(path: Path) -> None:
     if path.suffix.lstrip(".").lower() not in kinds:
         raise wrong(InputError, "picture", str(path), f"a name that ends in .{', .'.join(kinds)}")
     writable(path.parent)
+    if path.is_dir():
+        raise wrong(InputError, "picture", str(path), "a file (it is a folder)")
 
 
 def save(drawing: Any, path: Path) -> Path:

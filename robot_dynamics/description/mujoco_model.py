@@ -9,7 +9,8 @@
 | ball, free                             | rz, ry, rx; x, y, z, rz, ry, rx, as in a YAML     |
 | damping, frictionloss, armature, range | viscous and Coulomb friction, armature, limits    |
 | stiffness, springref of hinge, slide   | stiffness                                         |
-| actuatorfrcrange, forcerange           | limits of effort                                  |
+| actuatorfrcrange, forcerange (their    | limits of effort                                  |
+| sum, if a joint has several actuators) |                                                   |
 | gear of an actuator on a joint, or on  | gear ratio                                        |
 | a fixed tendon of one joint and others |                                                   |
 | that follow it                         |                                                   |
@@ -414,6 +415,7 @@ class _Reader:
             for k, name in enumerate(self.joints)
             if model.jnt_actfrclimited[k]
         }
+        pushes: dict[str, float] = {}
         rotors: list[Rotor] = []
         driven: set[str] = set()
         # from MuJoCo 4 on an actuator may have several controls, and gears in several rows
@@ -447,13 +449,16 @@ class _Reader:
             self._check_order(f"{what}: forcerange", model.actuator_forcerange[k])
             if model.actuator_forcelimited[k]:
                 most = abs(gear) * float(np.abs(model.actuator_forcerange[k]).max())
-                efforts.setdefault(joint, most)
+                pushes[joint] = pushes.get(joint, 0.0) + most
             if gear not in (0.0, 1.0):
                 # it has no mass; the only condition on its mount is that this joint does not turn
                 # the mount
                 mount = self.bodies[0] if joint in self._couplings else mounts[joint]
                 rotor = Rotor(name, mount, Pose(), ((joint, gear),), Inertial())
                 rotors.append(self._independent(rotor))
+        for joint, most in pushes.items():
+            # the joint's range bounds the sum of its actuators
+            efforts[joint] = min(most, efforts.get(joint) or most)
         return (
             tuple(each for each in rotors if each.ratios),
             {k: v for k, v in efforts.items() if 0 < v <= LARGEST},

@@ -74,10 +74,10 @@ def command(
         vector(qd, "--qd", names, 1.0),
         vector(qdd, "--qdd", names, 5.0),
     )
-    if not (step > 0 and 0 < duration / step < LONGEST):
+    if not (step > 0 and 0.5 < duration / step < LONGEST):
         raise InputError(
             f"--duration {duration:g} --step {step:g}: expected two positive "
-            f"times with fewer than {LONGEST} steps"
+            f"times with at least one and fewer than {LONGEST} steps"
         )
     time: Floats = step * np.arange(round(duration / step) + 1, dtype=np.float64)
     motion = constant_acceleration(*start, time)
