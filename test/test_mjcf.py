@@ -231,7 +231,8 @@ def test_an_actuator_on_a_tendon_of_one_joint_is_one_on_the_joint():
 )
 def test_the_limit_of_a_joint_is_that_of_all_its_actuators(joint, expected):
     """MuJoCo clamps each actuator's force, then their sum."""
-    text = f"""<mujoco><worldbody><body><joint name="turn" {joint}/><geom size=".1"/></body></worldbody>
+    text = f"""<mujoco>
+      <worldbody><body><joint name="turn" {joint}/><geom size=".1"/></body></worldbody>
       <actuator><motor name="a" joint="turn" gear="10" forcerange="-1 1"/>
       <motor name="b" joint="turn" gear="-5" forcerange="-3 3"/></actuator></mujoco>"""
     model = mujoco.MjModel.from_xml_string(text)

@@ -456,9 +456,8 @@ class _Reader:
                 mount = self.bodies[0] if joint in self._couplings else mounts[joint]
                 rotor = Rotor(name, mount, Pose(), ((joint, gear),), Inertial())
                 rotors.append(self._independent(rotor))
-        for joint, most in pushes.items():
-            # the joint's range bounds the sum of its actuators
-            efforts[joint] = min(most, efforts.get(joint) or most)
+        # a joint's own range bounds the sum of its actuators
+        efforts |= {joint: min(most, efforts.get(joint) or most) for joint, most in pushes.items()}
         return (
             tuple(each for each in rotors if each.ratios),
             {k: v for k, v in efforts.items() if 0 < v <= LARGEST},
