@@ -297,6 +297,21 @@ def test_terms_cut_the_matrices_to_what_they_need(terms, present, absent):
     assert np.allclose(model.function()(q, qd, qdd), expected, rtol=SAME, atol=SAME)
 
 
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        (["rotors"], "only rotors"),
+        (["coriolis", "rotors"], "only coriolis and rotors"),
+        (["inertia", "coriolis"], None),
+        (["inertia", "coriolis", "rotors"], None),
+        (["gravity"], None),
+    ],
+)
+def test_torques_with_a_part_of_the_motion_are_not_taken_for_those_of_d_and_c(terms, said):
+    model = rd.derive(rd.load(CONFIG / "three_axis.yaml"), "newton_euler", terms=terms)
+    assert any(said in note for note in model.notes) if said else not model.notes
+
+
 def test_json_has_the_matrices(capsys):
     assert main(["derive", str(CONFIG / "polar.yaml"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -14,7 +14,7 @@ from ..dynamics import checked
 from ..errors import InputError, choices, counted, wrong
 from ..formulations import lagrange_euler
 from ..formulations.equations import TERMS
-from ..formulations.terms import names_of_terms
+from ..formulations.terms import MOTION, names_of_terms
 from ..mechanism import Mechanism
 from ..scalar import Array
 from .document import Section
@@ -101,6 +101,12 @@ def derive(
     known = Parameters.of(mechanism, parameters == "symbols", taken)
     progress(f"{formulation}: deriving {counted(len(names), 'joint')}")
     chosen = frozenset(names_of_terms(terms))
+    motion = [name for name in MOTION if name in chosen]
+    if "rotors" in motion and len(motion) < len(MOTION):
+        notes += (
+            "D and C are those of links and rotors; of their motion, the torques contain only "
+            + " and ".join(motion),
+        )
     task = Task(mechanism, q, qd, qdd, known, formulation, rotors, chosen)
     if not intermediates:
         try:
