@@ -323,6 +323,7 @@ def test_a_checkout_that_was_never_installed_finds_its_own_files(monkeypatch, tm
     [
         ({"actuated": ["j", "k"], "sensed": ["k"]}, "sensed: found 'k', expected a passive joint"),
         ({"sensed": ["k"]}, "sensed: found .*expected none, as every joint of an open chain has a"),
+        ({"near": {"k": 0.5}}, "near: found .*expected none, as an open chain has one"),
         ({"actuated": ["k"]}, "under-actuated with 2 degrees of freedom.*motors at j"),
         ({"rotors": {"m": {"gear_ratio": {"j": 2.0}}}}, "rotor 'm': mount: found None"),
         ({"rotors": {"m": None}}, "rotor 'm': mount: found None"),

@@ -146,6 +146,12 @@ def structure(mechanism: Mechanism, where: Place) -> None:
             list(mechanism.sensed),
             "none, as every joint of an open chain has a motor, or loops that close the chain",
         )
+    if mechanism.near and not mechanism.loops:
+        raise _bad(
+            where / "near",
+            dict(mechanism.near),
+            "none, as an open chain has one assembly mode, or loops that close the chain",
+        )
 
 
 def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
