@@ -389,3 +389,9 @@ def test_the_base_is_a_body_too_although_it_does_not_move(tmp_path, capsys):
     file.write_text(based(ixx=9.0))
     assert cli.main(["check", str(file)]) == 0
     assert "link 'base': inertia: triangle inequality" in "".join(capsys.readouterr())
+
+
+def test_a_constraint_that_closes_a_loop_in_a_urdf_is_named_not_dropped():
+    closed = '<constraint name="c" type="spherical"><predecessor link="a"/></constraint></robot>'
+    with pytest.warns(UserWarning, match="<constraint>.*under `loops` in a YAML"):
+        rd.load(GEARED.format("", "").replace("</robot>", closed))

@@ -14,6 +14,7 @@ from .fields import tolerate
 OTHER_WORDS = {
     "rotor_inertia": "none (describe it under `rotors` in a YAML)",
     "ball_constraint": "none (describe it under `loops` in a YAML)",
+    "constraint": "none (describe it under `loops` in a YAML)",
     "linear_bushing_rpy": "none (describe a loop under `loops` in a YAML)",
     "fluid_added_mass": "none",
 }
