@@ -411,6 +411,14 @@ def test_times_of_points_that_are_none_are_refused():
     assert "point 1 has 1000000000 ns" in bench.log[0]
 
 
+def test_a_single_place_to_be_reached_in_the_past_is_refused():
+    bench = polar()
+    message = JointTrajectory(joint_names=list(NAMES), points=[point(-0.5, HERE, STILL, HERE)])
+    bench.controller.command(message, 10**9)
+    assert bench.rejected() == {"command: wrong times": 1}
+    assert "time_from_start of point 0 is -0.5 s" in bench.log[0]
+
+
 def long_command(rng: np.random.Generator) -> tuple[JointTrajectory, np.ndarray]:
     count = 2 * motion._BLOCK + 3
     states = rng.normal(size=(count, 3, 2))

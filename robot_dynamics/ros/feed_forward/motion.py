@@ -154,8 +154,8 @@ def read(
 ) -> Motion:
     """The motion that a JointTrajectory message commands.
 
-    A single point is a setpoint, unless it has positions and a positive `time_from_start`: then it
-    is a trajectory that reaches this point at that time.
+    A single point is a setpoint, unless it has positions and a `time_from_start`: then it is a
+    trajectory that reaches this point at that time.
 
     Args:
         message: the JointTrajectory.
@@ -212,7 +212,7 @@ def is_course(message: Any) -> bool:
     if len(message.points) != 1:
         return True
     point = message.points[0]
-    return bool(len(point.positions)) and nanoseconds(point.time_from_start) > 0
+    return len(point.positions) > 0 and nanoseconds(point.time_from_start) != 0
 
 
 @dataclass(frozen=True, eq=False)
