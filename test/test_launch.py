@@ -237,6 +237,36 @@ def test_a_crash_leaves_zeros_on_the_controller_and_an_end_the_torques_at_rest(
 
 
 @needs_launch
+@pytest.mark.parametrize("respawn", ["true", "false"])
+def test_a_node_that_is_killed_after_ctrl_c_leaves_zeros_as_well(respawn):
+    with launching("polar.launch.py", f"respawn:={respawn}") as (launch, until):
+        pid = int(STARTED.findall(until("torques for theta1, d2", 1))[-1])
+        with torques_in_motion(until.domain) as found:
+            os.kill(pid, signal.SIGSTOP)
+            launch.send_signal(signal.SIGINT)
+            until("sending signal 'SIGINT' to process[feed_forward-1]", 1)
+            before = len(found)
+            os.kill(pid, signal.SIGKILL)
+            launch.wait(PATIENCE)
+            deadline = time.monotonic() + 10.0
+            while len(found) < before + 4 and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert sum(each == [0.0, 0.0] for each in found[before:]) > 3
+
+
+@needs_launch
+@pytest.mark.parametrize("pause", [0.01, 0.05, 0.2, 0.4])
+def test_a_second_ctrl_c_does_not_keep_the_launch_from_ending(pause):
+    with launching("polar.launch.py") as (launch, until):
+        until("torques for theta1, d2", 1)
+        launch.send_signal(signal.SIGINT)
+        time.sleep(pause)
+        launch.send_signal(signal.SIGINT)
+        # the second one may come after the launch's last line
+        assert launch.wait(PATIENCE) in (0, -signal.SIGINT)
+
+
+@needs_launch
 @pytest.mark.parametrize(
     ("file", "missing"),
     [

@@ -7,14 +7,18 @@ For launch files only, as it needs ROS's `launch`.
 
 from __future__ import annotations
 
+import atexit
+import os
 import threading
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import rclpy
 from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, TimerAction
 from launch.events.process import ProcessExited
@@ -23,7 +27,6 @@ from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.ros_adapters import get_ros_node
 from launch_ros.substitutions import ExecutableInPackage, FindPackagePrefix, FindPackageShare
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 from std_msgs.msg import Float64MultiArray
@@ -32,7 +35,6 @@ from ..description import load
 from ..description.fields import DescriptionWarning
 from ..description.urdf_writer import urdf
 from ..errors import listed
-from .idle_group import PolledGroup
 from .torque_topics import NEWEST, REPETITION
 
 PARAMETERS = PathJoinSubstitution(
@@ -141,7 +143,7 @@ def nodes(
     """
     ours, release = composed(context, chosen_here)
     check_installed(context, [*ours, *others], packages)
-    release.watch(context)
+    release.watch()
     return [*ours, *others]
 
 
@@ -262,6 +264,26 @@ def check_installed(
         raise RuntimeError(f"{listed(dict.fromkeys(missing))}; install it (nothing was started)")
 
 
+@cache
+def _ros_node() -> Any:
+    """The launch's node, which works until the launch's process exits and needs no thread.
+
+    launch_ros has one with a thread that a second Ctrl-C may leave behind: then the launch does not
+    end, or aborts. And it ends before the nodes that it would have to replace.
+    """
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context)
+    atexit.register(context.try_shutdown)
+    # torque_topics.LAUNCH: its name says that it is no controller
+    return rclpy.create_node(
+        f"launch_ros_{os.getpid()}_torques",
+        context=context,
+        use_global_arguments=False,
+        enable_rosout=False,
+        start_parameter_services=False,
+    )
+
+
 class Release:
     """Publishes zero torques in place of a node that has crashed, or reports that it cannot.
 
@@ -277,24 +299,18 @@ class Release:
         self._publisher: Any = None
         self._newest: Any = None
 
-    def watch(self, context: LaunchContext) -> None:
+    def watch(self) -> None:
         """Start to listen, to know later whether torques were published, and how many values they
-        have.
-
-        Args:
-            context: the launch's context, which has a ROS node.
-        """
-        node = get_ros_node(context)
+        have."""
+        node = _ros_node()
         self._publisher = node.create_publisher(Float64MultiArray, self.topic, NEWEST)
         # the middleware keeps the newest message, which is only taken when it is needed
-        self._newest = node.create_subscription(
-            Float64MultiArray, self.topic, print, NEWEST, callback_group=PolledGroup()
-        )
+        self._newest = node.create_subscription(Float64MultiArray, self.topic, print, NEWEST)
 
     def after_a_crash(self, event: ProcessExited, _context: LaunchContext) -> None:
         """Handle the exit of a node that is restarted."""
         if event.returncode < 0:
-            threading.Thread(target=self._publish_zeros, daemon=True).start()
+            threading.Thread(target=self._publish_zeros).start()
 
     def then_end(self, event: ProcessExited, context: LaunchContext) -> list[Action]:
         """Handle the exit of a node whose failure ends the launch."""
