@@ -254,8 +254,8 @@ def _has_gravity(model: Model) -> bool:
 
 
 def _basis(source: str, model: Model, settings: Settings) -> tuple[object, ...]:
-    """The parameters, and the robot's gravity, on which the use of a message depends; that of a whole
-    motion depends on none."""
+    """The parameters, and the robot's gravity, on which the use of a message depends; none for a
+    whole motion."""
     if source == MOTION:
         return ()
     way = settings.base_imu_pose, settings.base_gravity, settings.base_angular_acceleration
