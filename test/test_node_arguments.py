@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -95,11 +96,33 @@ def test_a_parameter_file_for_this_node_in_another_namespace_is_refused(
     file = tmp_path / "parameters.yaml"
     file.write_text(text)
     arguments = ["--ros-args", "-r", "__ns:=/left", "--params-file", str(file)]
+    warned: list[str] = []
     if applies:
-        check_parameter_files(node, arguments)
+        check_parameter_files(node, arguments, warned.append)
     else:
         with pytest.raises(InputError, match=r"parameters.yaml: .* under /\*\*/feed_forward"):
-            check_parameter_files(node, arguments)
+            check_parameter_files(node, arguments, warned.append)
+    assert not warned
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        (["feed_foward"], "/feed_foward"),
+        (["/**/feed_forwards", "planner"], r"/\*\*/feed_forwards"),
+        (["feed_foward", "feed_forward"], None),
+        (["feed_foward", "/**"], None),
+        (["planner"], None),
+    ],
+)
+def test_a_misspelt_section_of_a_parameter_file_is_told(sections, said, tmp_path):
+    file = tmp_path / "parameters.yaml"
+    file.write_text("\n".join(f"{each}: {{{SECTION}}}" for each in sections))
+    warned: list[str] = []
+    check_parameter_files("/feed_forward", ["--params-file", str(file)], warned.append)
+    assert len(warned) == (said is not None)
+    if said is not None:
+        assert re.search(f"parameters.yaml: no parameters for feed_forward, but .*{said}", *warned)
 
 
 def test_what_only_ros_can_judge_is_left_to_it(tmp_path):
@@ -108,7 +131,7 @@ def test_what_only_ros_can_judge_is_left_to_it(tmp_path):
     os.mkfifo(pipe)
     broken.write_text("feed_forward: {\n\t*x")
     for file in (pipe, broken, tmp_path / "gone.yaml"):
-        check_parameter_files("/left/feed_forward", ["--params-file", str(file)])
+        check_parameter_files("/left/feed_forward", ["--params-file", str(file)], pytest.fail)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ def declare(node: Node, table: type[T], warn: Callable[[str], None], *, fixed: b
     Args:
         node: the node whose parameters they are.
         table: the dataclass whose rows they are.
-        warn: called for parameters that were set but are not in the table.
+        warn: called for parameters that were set but are not in the table, and for a parameter file
+            that is probably meant for this node, but has another name.
         fixed: can all of them be set only at the start, whatever their rows say?
 
     Raises:
@@ -36,7 +37,8 @@ def declare(node: Node, table: type[T], warn: Callable[[str], None], *, fixed: b
         InputError: a value that the table does not allow, or a parameter file for a node of this
             name in another namespace.
     """
-    check_parameter_files(node.get_fully_qualified_name(), sys.argv)  # as rclpy.init reads them
+    # the arguments that rclpy.init reads
+    check_parameter_files(node.get_fully_qualified_name(), sys.argv, warn)
     by_name = {row.name: row for row in rows(table)}
     for row in by_name.values():
         descriptor = _descriptor(row, fixed=fixed)

@@ -7,9 +7,10 @@ would run with its defaults, with which gravity might be compensated twice.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,18 @@ from ..errors import InputError, listed, one_line
 
 FLAG = "--params-file"
 PARAMETERS = "ros__parameters"
+ALIKE = 0.9
+"""Similarity (difflib's ratio) from which on a name is probably a misspelt other one"""
 
 
-def check_parameter_files(node: str, arguments: Sequence[str]) -> None:
+def check_parameter_files(node: str, arguments: Sequence[str], warn: Callable[[str], None]) -> None:
     """Check that each file that has parameters for a node of this name has some for this node.
 
     Args:
         node: the node's full name, such as `/left/feed_forward`.
         arguments: the command line's arguments.
+        warn: called for a file without parameters for this node, but with some for a node of a
+            similar name; a file for other nodes alone may be given to all.
 
     Raises:
         InputError: all of a file's sections for such nodes are for other namespaces.
@@ -42,8 +47,16 @@ def check_parameter_files(node: str, arguments: Sequence[str]) -> None:
         except yaml.YAMLError:  # ROS judges what it reads
             continue
         keys = [*_sections(content)]
+        if any(_matches(key, node) for key in keys):
+            continue
+        names = {key.rpartition("/")[2]: key for key in keys}
+        for name in difflib.get_close_matches(own, names.keys() - {own}, n=1, cutoff=ALIKE):
+            warn(
+                f"{one_line(file)}: no parameters for {own}, but for {listed([names[name]])}: "
+                "is this name misspelt?"
+            )
         meant = [key for key in keys if key.rpartition("/")[2] == own]
-        if meant and not any(_matches(key, node) for key in meant):
+        if meant:
             raise InputError(
                 f"{one_line(file)}: the parameters for {listed(meant)} do not apply to the node "
                 f"{node}; put them under /**/{own}",
