@@ -201,7 +201,8 @@ def test_the_path_ends_at_the_limit_of_rounding(monkeypatch):
     A = 1e10 * random.normal(size=(100, 60)) * np.logspace(0, -6, 60) @ turned
     steps, truth = steps_of_paths(monkeypatch), 0.01 * prior.mean
     x, _ = minimise(A.T @ A, A.T @ (A @ truth), prior, 0.01)
-    assert x == pytest.approx(truth, rel=2e-2)
+    rounding = np.finfo(float).eps * np.linalg.cond(A) ** 2
+    assert np.linalg.norm(x - truth) < rounding * np.linalg.norm(truth)
     assert 0 < max(steps) < LONGEST_PATH
 
 
@@ -750,6 +751,14 @@ def test_limits_on_both_sides_are_found_where_efforts_jump_between_them():
     efforts = np.clip(100 * np.sin(t) + np.sin(17 * t), -1.0, 1.0)
     usable = _unsaturated(efforts[:, None])[:, 0]
     assert np.array_equal(usable, np.abs(efforts) < 1.0)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_coarse_efforts_of_dry_friction_are_no_limits(levels):
+    """They remain at their two extremes, with few values between them."""
+    efforts = np.round(levels * np.tanh(20 * np.sin(np.linspace(0.0, 20.0, 2000))))
+    assert set(efforts) == {*range(-levels, levels + 1)}
+    assert _unsaturated(efforts[:, None]).all()
 
 
 def test_beside_a_saturated_stretch_no_filtered_effort_is_believed():

@@ -87,6 +87,7 @@ SECTION = "ros__parameters: {terms: [inertia]}"
         ),
         (f"planner: {{{SECTION}}}", "/left/feed_forward", True),
         (f"/**: {{{SECTION}}}", "/left/feed_forward", True),
+        (f"/**: {{{SECTION}}}\nfeed_forward: {{{SECTION}}}", "/left/feed_forward", False),
         ("", "/feed_forward", True),
     ],
 )
@@ -111,7 +112,7 @@ def test_a_parameter_file_for_this_node_in_another_namespace_is_refused(
         (["feed_foward"], "/feed_foward"),
         (["/**/feed_forwards", "planner"], r"/\*\*/feed_forwards"),
         (["feed_foward", "feed_forward"], None),
-        (["feed_foward", "/**"], None),
+        (["feed_foward", "/**"], "/feed_foward"),  # such as use_sim_time for all nodes
         (["planner"], None),
     ],
 )

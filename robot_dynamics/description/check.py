@@ -149,7 +149,7 @@ def structure(mechanism: Mechanism, where: Place) -> None:
     if mechanism.near and not mechanism.loops:
         raise _bad(
             where / "near",
-            dict(mechanism.near),
+            list(mechanism.near),
             "none, as an open chain has one assembly mode, or loops that close the chain",
         )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import RecordingError
-from .recording import Floats, Recording, Stream
+from .recording import Floats, Recording, Stream, thinned
 
 NOTHING = 1e-9
 """Efforts that never exceed this fraction of another joint's are 0 but for rounding"""
@@ -20,9 +20,10 @@ MOST_ROBOTS, APART, LEAST_APART = 4, 0.25, 0.01
 """Largest number of robots whose messages may alternate; ratio of the usual step from one message
 to the next of the same robot to that between robots, below which they do; rad or m, the smallest
 usual step between robots"""
-FEWEST_ORDERED, UNORDERED = 100, 0.9
-"""Number of messages from which on their order is checked; ratio of the usual steps between close
-messages to those between any two, beyond which, and below the inverse of which, it is random"""
+FEWEST_ORDERED, COMPARED, UNORDERED = 100, 10_000, 0.9
+"""Number of messages from which on their order is checked; largest number of those compared; ratio
+of the usual steps between close messages to those between any two, beyond which, and below the
+inverse of which, it is random"""
 BLOCK = 3.0
 """s: where the clock is set back more often, on average, each block may be that of another robot"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
@@ -125,9 +126,11 @@ def check_order(stream: Stream, source: str) -> None:
     position = stream.position[np.isfinite(stream.position).all(axis=1)]
     if len(position) < FEWEST_ORDERED:
         return
-    others = [position[k:] - position[:-k] for k in range(1, MOST_ROBOTS + 1)]
-    others.append(position - np.random.default_rng(0).permutation(position))
-    *near, any_two = (float(np.median(np.abs(each).max(axis=1))) for each in others)
+    chosen = thinned(len(position) - MOST_ROBOTS, COMPARED)
+    here = position[chosen]
+    others = [position[chosen + k] for k in range(1, MOST_ROBOTS + 1)]
+    others.append(np.random.default_rng(0).permutation(here))
+    *near, any_two = (float(np.median(np.abs(each - here).max(axis=1))) for each in others)
     if any_two > LEAST_APART and all(UNORDERED < each / any_two < 1 / UNORDERED for each in near):
         raise RecordingError(
             f"{source}: positions differ as much from one message to the next as between any two: "

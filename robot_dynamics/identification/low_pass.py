@@ -36,6 +36,8 @@ SATURATED = 5
 """Number of consecutive samples at the largest or smallest effort that indicates saturation, as a
 multiple of the usual number at other values, which is 1 unless efforts are coarse or sampled faster
 than measured"""
+ROUGH = 0.01
+"""Largest distance from an integer of a multiple of the step of coarse efforts"""
 USUAL = 0.9
 """Quantile of the lengths of runs of equal efforts that counts as the usual length"""
 
@@ -157,16 +159,27 @@ def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
 def _is_limit(efforts: Floats, extreme: float) -> bool:
     """Whether efforts (k,) remain at their extreme `SATURATED` times as long as at the values
     before and after, and as is usual at other values. The other extreme may be a limit, too, and
-    tells nothing."""
+    tells nothing, unless efforts have few levels, as those of dry friction: -1, 0 and 1."""
     begin = np.flatnonzero(np.r_[True, np.diff(efforts) != 0])
     runs = np.diff(np.r_[begin, len(efforts)])
     values = efforts[begin]
     other = (values != np.nanmax(efforts)) & (values != np.nanmin(efforts))
+    if _are_levels(values):
+        other = values != extreme
     lengths = np.where(other, runs, 0)
     beside = np.maximum(np.r_[0, lengths[:-1]], np.r_[lengths[1:], 0])
     usual = float(np.quantile(runs[other], USUAL)) if other.any() else 1.0
     limit = runs >= SATURATED * np.maximum(beside, usual)
     return bool((limit & (values == extreme)).any())
+
+
+def _are_levels(efforts: Floats) -> bool:
+    """Whether efforts (k,) have few levels, all of them multiples of a step, and not only two."""
+    steps = np.diff(np.unique(efforts[np.isfinite(efforts)]))
+    if not 2 <= len(steps) <= SATURATED:
+        return False
+    counts = steps / steps.min()
+    return bool(np.abs(counts - counts.round()).max() < ROUGH)
 
 
 def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:

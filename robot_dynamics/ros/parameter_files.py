@@ -31,8 +31,8 @@ def check_parameter_files(node: str, arguments: Sequence[str], warn: Callable[[s
     Args:
         node: the node's full name, such as `/left/feed_forward`.
         arguments: the command line's arguments.
-        warn: called for a file without parameters for this node, but with some for a node of a
-            similar name; a file for other nodes alone may be given to all.
+        warn: called for a file without parameters for a node of this name, but with some for one
+            of a similar name; a file for other nodes alone may be given to all.
 
     Raises:
         InputError: all of a file's sections for such nodes are for other namespaces.
@@ -47,16 +47,15 @@ def check_parameter_files(node: str, arguments: Sequence[str], warn: Callable[[s
         except yaml.YAMLError:  # ROS judges what it reads
             continue
         keys = [*_sections(content)]
-        if any(_matches(key, node) for key in keys):
-            continue
         names = {key.rpartition("/")[2]: key for key in keys}
-        for name in difflib.get_close_matches(own, names.keys() - {own}, n=1, cutoff=ALIKE):
-            warn(
-                f"{one_line(file)}: no parameters for {own}, but for {listed([names[name]])}: "
-                "is this name misspelt?"
-            )
+        if own not in names:
+            for name in difflib.get_close_matches(own, names, n=1, cutoff=ALIKE):
+                warn(
+                    f"{one_line(file)}: no parameters for {own}, but for {listed([names[name]])}: "
+                    "is this name misspelt?"
+                )
         meant = [key for key in keys if key.rpartition("/")[2] == own]
-        if meant:
+        if meant and not any(_matches(key, node) for key in meant):
             raise InputError(
                 f"{one_line(file)}: the parameters for {listed(meant)} do not apply to the node "
                 f"{node}; put them under /**/{own}",
